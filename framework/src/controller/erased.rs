@@ -1,0 +1,60 @@
+//! A controller as the manager sees it: no type parameters.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::client::Client;
+use crate::informer::InformerRegistry;
+use crate::rbac::Rule;
+
+/// What the manager hands a controller when it may start working.
+#[derive(Clone, Debug)]
+pub struct ControllerRun {
+    /// Client for writes; gated by leadership.
+    pub client: Client,
+    /// Caches, running and synced.
+    pub informers: InformerRegistry,
+    /// No new reconcile starts once this is cancelled; running ones are told.
+    pub stop: CancellationToken,
+    /// How long running reconciles may take to end after `stop`.
+    pub drain: Duration,
+}
+
+/// How a controller is doing, for `settled()`, debug dumps and drains.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ControllerState {
+    /// Keys ready to be worked on.
+    pub queued: usize,
+    /// Keys in work.
+    pub working: usize,
+    /// Keys waiting for a retry after a failure.
+    pub backing_off: usize,
+    /// Keys waiting for a requeue after a success.
+    pub delayed: usize,
+    /// Reconciles finished since the start.
+    pub reconciles: u64,
+}
+
+/// A controller without its types: what [`Manager`](crate::manager::Manager) holds.
+pub trait ErasedController: Debug + Send + Sync + 'static {
+    /// Name; labels metrics and logs.
+    fn name(&self) -> &str;
+
+    /// The permissions it needs.
+    fn rules(&self) -> Vec<Rule>;
+
+    /// Registers its informers, indexes and listeners; called once, before the caches start. Keys
+    /// queue up from here on.
+    fn attach(&self, informers: &InformerRegistry);
+
+    /// Works on keys until `run.stop`, then drains; returns true when every reconcile ended within
+    /// the drain. Called again after leadership was lost and won.
+    fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
+
+    /// How it is doing now.
+    fn state(&self) -> ControllerState;
+}

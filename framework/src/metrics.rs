@@ -1,0 +1,183 @@
+//! Counters, gauges and histograms under controller-runtime's exact names, in one registry per
+//! operator (never a global one, so that several operators in one process stay apart).
+//!
+//! [`names`] is the whole catalogue; a metric that is not in it cannot be fed.
+
+pub mod names;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::{Family, MetricConstructor};
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// What a metric is: name without the `_total` of counters, help text, label names, buckets.
+#[derive(Debug)]
+pub struct Def {
+    /// Name; counters get `_total` appended by the encoder.
+    pub name: &'static str,
+    /// Help text, without the final full stop.
+    pub help: &'static str,
+    /// Label names, in the order in which values are given.
+    pub labels: &'static [&'static str],
+    /// What it counts.
+    pub shape: Shape,
+}
+
+/// The three kinds of metrics.
+#[derive(Debug)]
+pub enum Shape {
+    /// Only grows.
+    Counter,
+    /// Goes up and down.
+    Gauge,
+    /// Distribution over these upper bounds.
+    Histogram(fn() -> Vec<f64>),
+}
+
+type Labels = Vec<(&'static str, String)>;
+
+enum Kept {
+    Counter(Family<Labels, Counter>),
+    Gauge(Family<Labels, Gauge<f64, AtomicU64>>),
+    Histogram(Family<Labels, Histogram, Buckets>),
+}
+
+#[derive(Clone)]
+struct Buckets(fn() -> Vec<f64>);
+
+impl MetricConstructor<Histogram> for Buckets {
+    fn new_metric(&self) -> Histogram {
+        Histogram::new((self.0)())
+    }
+}
+
+/// The metrics of one operator; cheap to clone.
+#[derive(Clone)]
+pub struct Metrics {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    registry: Registry,
+    kept: BTreeMap<&'static str, Kept>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Metrics").field("families", &self.inner.kept.len()).finish()
+    }
+}
+
+impl Metrics {
+    /// A registry with every family of [`names`] and no series yet.
+    pub fn new() -> Self {
+        let mut registry = Registry::default();
+        let mut kept = BTreeMap::new();
+        for def in names::ALL {
+            let family = match def.shape {
+                Shape::Counter => {
+                    let family = Family::default();
+                    registry.register(def.name, def.help, family.clone());
+                    Kept::Counter(family)
+                }
+                Shape::Gauge => {
+                    let family = Family::default();
+                    registry.register(def.name, def.help, family.clone());
+                    Kept::Gauge(family)
+                }
+                Shape::Histogram(buckets) => {
+                    let family = Family::new_with_constructor(Buckets(buckets));
+                    registry.register(def.name, def.help, family.clone());
+                    Kept::Histogram(family)
+                }
+            };
+            kept.insert(def.name, family);
+        }
+        Self { inner: Arc::new(Inner { registry, kept }) }
+    }
+
+    /// Adds `n` to a counter; 0 makes the series visible.
+    pub fn count(&self, def: &Def, values: &[&str], n: u64) {
+        if let Some(Kept::Counter(family)) = self.inner.kept.get(def.name) {
+            family.get_or_create(&labels(def, values)).inc_by(n);
+        }
+    }
+
+    /// Sets a gauge.
+    pub fn set(&self, def: &Def, values: &[&str], value: f64) {
+        if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
+            family.get_or_create(&labels(def, values)).set(value);
+        }
+    }
+
+    /// Adds to a gauge; negative values lower it.
+    pub fn add(&self, def: &Def, values: &[&str], value: f64) {
+        if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
+            family.get_or_create(&labels(def, values)).inc_by(value);
+        }
+    }
+
+    /// Records a duration, in seconds.
+    pub fn observe(&self, def: &Def, values: &[&str], duration: Duration) {
+        if let Some(Kept::Histogram(family)) = self.inner.kept.get(def.name) {
+            family.get_or_create(&labels(def, values)).observe(duration.as_secs_f64());
+        }
+    }
+
+    /// The value of a counter's series; 0 when nothing was counted. For tests and debug dumps.
+    pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
+        match self.inner.kept.get(def.name) {
+            Some(Kept::Counter(family)) => family.get(&labels(def, values)).map_or(0, |counter| counter.get()),
+            _ => 0,
+        }
+    }
+
+    /// All series in the OpenMetrics text format.
+    pub fn encode(&self) -> String {
+        let mut text = String::new();
+        // Writing into a String cannot fail.
+        let _ = encode(&mut text, &self.inner.registry);
+        text
+    }
+}
+
+fn labels(def: &Def, values: &[&str]) -> Labels {
+    debug_assert_eq!(def.labels.len(), values.len(), "label values of {}", def.name);
+    def.labels.iter().copied().zip(values.iter().map(|value| (*value).to_owned())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_printed_under_controller_runtimes_name() {
+        let metrics = Metrics::new();
+        metrics.count(&names::RECONCILE, &["website", "success"], 2);
+        let text = metrics.encode();
+        assert!(text.contains(r#"controller_runtime_reconcile_total{controller="website",result="success"} 2"#), "{text}");
+    }
+
+    #[test]
+    fn every_name_is_there_once() {
+        let mut all: Vec<_> = names::ALL.iter().map(|def| def.name).collect();
+        all.sort_unstable();
+        let count = all.len();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+}

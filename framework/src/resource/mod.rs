@@ -1,0 +1,122 @@
+//! What a Kubernetes object is, as types and as values.
+
+mod dynamic;
+mod info;
+mod key;
+mod selector;
+
+pub use dynamic::{DynamicObject, PartialObject};
+pub use info::{KnownScope, ResourceInfo, Scope};
+pub use key::{ClusterId, ObjectKey, ObjectRef};
+pub use selector::{Requirement, Selector};
+
+use std::fmt::Debug;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A Kubernetes object type: every k8s-openapi kind, every `#[derive(CustomResource)]` struct, and
+/// [`DynamicObject`] for kinds that are known at run time only.
+///
+/// Implemented for you: derive `CustomResource`, or use a k8s-openapi type.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes resource",
+    note = "derive `windlass::CustomResource` for a kind of your own, or use a type of `k8s_openapi::api`"
+)]
+pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static {
+    /// Group, version, kind, plural and scope; `None` for types that carry them as a value.
+    fn static_info() -> Option<ResourceInfo>;
+
+    /// The object's metadata.
+    fn metadata(&self) -> &ObjectMeta;
+
+    /// The object's metadata, to change.
+    fn metadata_mut(&mut self) -> &mut ObjectMeta;
+}
+
+impl<K> Resource for K
+where
+    K: k8s_openapi::Resource<Scope: KnownScope> + k8s_openapi::Metadata<Ty = ObjectMeta>,
+    K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
+{
+    fn static_info() -> Option<ResourceInfo> {
+        Some(ResourceInfo::of::<K>())
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        k8s_openapi::Metadata::metadata(self)
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        k8s_openapi::Metadata::metadata_mut(self)
+    }
+}
+
+/// Short-hands over [`Resource::metadata`].
+pub trait ResourceExt: Resource {
+    /// Name; empty before the API server has generated one.
+    fn name(&self) -> &str {
+        self.metadata().name.as_deref().unwrap_or_default()
+    }
+
+    /// Namespace; `None` for cluster-scoped objects.
+    fn namespace(&self) -> Option<&str> {
+        self.metadata().namespace.as_deref()
+    }
+
+    /// Uid; empty before creation.
+    fn uid(&self) -> &str {
+        self.metadata().uid.as_deref().unwrap_or_default()
+    }
+
+    /// resourceVersion; empty before creation.
+    fn resource_version(&self) -> &str {
+        self.metadata().resource_version.as_deref().unwrap_or_default()
+    }
+
+    /// Generation; 0 when the kind has none.
+    fn generation(&self) -> i64 {
+        self.metadata().generation.unwrap_or_default()
+    }
+
+    /// Is the object marked for deletion, waiting for its finalizers?
+    fn is_terminating(&self) -> bool {
+        self.metadata().deletion_timestamp.is_some()
+    }
+
+    /// Does the object carry `finalizer`?
+    fn has_finalizer(&self, finalizer: &str) -> bool {
+        self.metadata().finalizers.iter().flatten().any(|f| f == finalizer)
+    }
+
+    /// A label's value.
+    fn label(&self, key: &str) -> Option<&str> {
+        self.metadata().labels.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// An annotation's value.
+    fn annotation(&self, key: &str) -> Option<&str> {
+        self.metadata().annotations.as_ref()?.get(key).map(String::as_str)
+    }
+
+    /// Namespace and name.
+    fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace(), self.name())
+    }
+
+    /// A controller owner reference to this object (`controller` and `blockOwnerDeletion` true).
+    /// `None` before creation, or for a dynamic object without `apiVersion` and `kind`.
+    fn controller_reference(&self, info: &ResourceInfo) -> Option<OwnerReference> {
+        Some(OwnerReference {
+            api_version: info.api_version(),
+            kind: info.kind.to_string(),
+            name: self.metadata().name.clone()?,
+            uid: self.metadata().uid.clone()?,
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        })
+    }
+}
+
+impl<K: Resource> ResourceExt for K {}
