@@ -3,6 +3,8 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
+pub mod served;
+
 use std::net::SocketAddr;
 
 use tokio::io::DuplexStream;

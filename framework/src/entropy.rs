@@ -29,9 +29,9 @@ impl Entropy {
 
     /// A generator of its own for `component`; it depends on this one's next number and the name.
     pub fn fork(&self, component: &str) -> Self {
-        let name = component
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let name = component.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| {
+            (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3)
+        });
         Self::seeded(self.next_u64() ^ name)
     }
 
@@ -69,7 +69,10 @@ mod tests {
     #[test]
     fn the_same_seed_gives_the_same_numbers() {
         let (a, b) = (Entropy::seeded(7), Entropy::seeded(7));
-        assert_eq!((0..9).map(|_| a.next_u64()).collect::<Vec<_>>(), (0..9).map(|_| b.next_u64()).collect::<Vec<_>>());
+        assert_eq!(
+            (0..9).map(|_| a.next_u64()).collect::<Vec<_>>(),
+            (0..9).map(|_| b.next_u64()).collect::<Vec<_>>()
+        );
     }
 
     #[test]

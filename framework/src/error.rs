@@ -123,7 +123,15 @@ struct Inner {
 impl Error {
     /// An error of `kind` with a text that says what was tried and what to do.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { inner: Box::new(Inner { kind, message: message.into(), status: None, retry_after: None, source: None }) }
+        Self {
+            inner: Box::new(Inner {
+                kind,
+                message: message.into(),
+                status: None,
+                retry_after: None,
+                source: None,
+            }),
+        }
     }
 
     /// Adds the cause.
@@ -135,7 +143,8 @@ impl Error {
 
     /// An error from the API server's answer to `tried`, such as `get websites "home" in "shop"`.
     pub fn from_status(tried: &str, status: ApiStatus) -> Self {
-        let mut error = Self::new(kind_of(&status), format!("cannot {tried}: {}", describe(&status)));
+        let mut error =
+            Self::new(kind_of(&status), format!("cannot {tried}: {}", describe(&status)));
         let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
         error.inner.retry_after = (seconds > 0).then(|| Duration::from_secs(seconds));
         error.inner.status = Some(status);

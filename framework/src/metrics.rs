@@ -141,7 +141,9 @@ impl Metrics {
     /// The value of a counter's series; 0 when nothing was counted. For tests and debug dumps.
     pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
         match self.inner.kept.get(def.name) {
-            Some(Kept::Counter(family)) => family.get(&labels(def, values)).map_or(0, |counter| counter.get()),
+            Some(Kept::Counter(family)) => {
+                family.get(&labels(def, values)).map_or(0, |counter| counter.get())
+            }
             _ => 0,
         }
     }
@@ -169,7 +171,12 @@ mod tests {
         let metrics = Metrics::new();
         metrics.count(&names::RECONCILE, &["website", "success"], 2);
         let text = metrics.encode();
-        assert!(text.contains(r#"controller_runtime_reconcile_total{controller="website",result="success"} 2"#), "{text}");
+        assert!(
+            text.contains(
+                r#"controller_runtime_reconcile_total{controller="website",result="success"} 2"#
+            ),
+            "{text}"
+        );
     }
 
     #[test]

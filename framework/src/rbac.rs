@@ -22,7 +22,15 @@ pub mod verbs {
             }
         )*};
     }
-    verb!(Get = "get", List = "list", Watch = "watch", Create = "create", Update = "update", Patch = "patch", Delete = "delete");
+    verb!(
+        Get = "get",
+        List = "list",
+        Watch = "watch",
+        Create = "create",
+        Update = "update",
+        Patch = "patch",
+        Delete = "delete"
+    );
 }
 
 /// `C` may use verb `V` on kind `K`. Derived from `#[controller(can(get Pod))]`.

@@ -28,14 +28,22 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
     type Object: Resource;
 
     /// Makes the world match `object`. Called for one object at most once at a time.
-    fn reconcile(&self, object: &Self::Object, cx: &Context<Self>) -> impl Future<Output = Result<Action>> + Send;
+    fn reconcile(
+        &self,
+        object: &Self::Object,
+        cx: &Context<Self>,
+    ) -> impl Future<Output = Result<Action>> + Send;
 }
 
 /// Cleans up outside the cluster before an object disappears.
 pub trait Finalize: Reconciler {
     /// Undoes what `reconcile` did outside of owned children; the finalizer is removed when it
     /// returns `Ok`. Must be repeatable.
-    fn cleanup(&self, object: &Self::Object, cx: &Context<Self>) -> impl Future<Output = Result<()>> + Send;
+    fn cleanup(
+        &self,
+        object: &Self::Object,
+        cx: &Context<Self>,
+    ) -> impl Future<Output = Result<()>> + Send;
 }
 
 /// A reconciler with its wiring; implemented by `#[derive(Controller)]`.

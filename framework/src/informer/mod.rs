@@ -113,4 +113,3 @@ impl<K: Resource> Informer<K> {
         unimplemented!()
     }
 }
-

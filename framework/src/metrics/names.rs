@@ -4,70 +4,240 @@
 use super::{Def, Shape};
 
 /// `controller_runtime_reconcile_total`: total number of reconciliations per controller.
-pub static RECONCILE: Def = Def { name: "controller_runtime_reconcile", help: "Total number of reconciliations per controller", labels: &["controller", "result"], shape: Shape::Counter };
+pub static RECONCILE: Def = Def {
+    name: "controller_runtime_reconcile",
+    help: "Total number of reconciliations per controller",
+    labels: &["controller", "result"],
+    shape: Shape::Counter,
+};
 /// `controller_runtime_reconcile_errors_total`: total number of reconciliation errors per controller.
-pub static RECONCILE_ERRORS: Def = Def { name: "controller_runtime_reconcile_errors", help: "Total number of reconciliation errors per controller", labels: &["controller"], shape: Shape::Counter };
+pub static RECONCILE_ERRORS: Def = Def {
+    name: "controller_runtime_reconcile_errors",
+    help: "Total number of reconciliation errors per controller",
+    labels: &["controller"],
+    shape: Shape::Counter,
+};
 /// `controller_runtime_terminal_reconcile_errors_total`: total number of reconciliation errors that are not retried.
-pub static RECONCILE_TERMINAL_ERRORS: Def = Def { name: "controller_runtime_terminal_reconcile_errors", help: "Total number of reconciliation errors that are not retried", labels: &["controller"], shape: Shape::Counter };
+pub static RECONCILE_TERMINAL_ERRORS: Def = Def {
+    name: "controller_runtime_terminal_reconcile_errors",
+    help: "Total number of reconciliation errors that are not retried",
+    labels: &["controller"],
+    shape: Shape::Counter,
+};
 /// `controller_runtime_reconcile_panics_total`: total number of reconciliation panics per controller.
-pub static RECONCILE_PANICS: Def = Def { name: "controller_runtime_reconcile_panics", help: "Total number of reconciliation panics per controller", labels: &["controller"], shape: Shape::Counter };
+pub static RECONCILE_PANICS: Def = Def {
+    name: "controller_runtime_reconcile_panics",
+    help: "Total number of reconciliation panics per controller",
+    labels: &["controller"],
+    shape: Shape::Counter,
+};
 /// `controller_runtime_reconcile_timeouts_total`: total number of reconciliations ended by their own deadline.
-pub static RECONCILE_TIMEOUTS: Def = Def { name: "controller_runtime_reconcile_timeouts", help: "Total number of reconciliations ended by their own deadline", labels: &["controller"], shape: Shape::Counter };
+pub static RECONCILE_TIMEOUTS: Def = Def {
+    name: "controller_runtime_reconcile_timeouts",
+    help: "Total number of reconciliations ended by their own deadline",
+    labels: &["controller"],
+    shape: Shape::Counter,
+};
 /// `controller_runtime_reconcile_time_seconds`: length of time per reconciliation per controller.
-pub static RECONCILE_SECONDS: Def = Def { name: "controller_runtime_reconcile_time_seconds", help: "Length of time per reconciliation per controller", labels: &["controller"], shape: Shape::Histogram(reconcile_buckets) };
+pub static RECONCILE_SECONDS: Def = Def {
+    name: "controller_runtime_reconcile_time_seconds",
+    help: "Length of time per reconciliation per controller",
+    labels: &["controller"],
+    shape: Shape::Histogram(reconcile_buckets),
+};
 /// `controller_runtime_max_concurrent_reconciles`: maximum number of concurrent reconciles per controller.
-pub static MAX_CONCURRENT_RECONCILES: Def = Def { name: "controller_runtime_max_concurrent_reconciles", help: "Maximum number of concurrent reconciles per controller", labels: &["controller"], shape: Shape::Gauge };
+pub static MAX_CONCURRENT_RECONCILES: Def = Def {
+    name: "controller_runtime_max_concurrent_reconciles",
+    help: "Maximum number of concurrent reconciles per controller",
+    labels: &["controller"],
+    shape: Shape::Gauge,
+};
 /// `controller_runtime_active_workers`: number of currently used workers per controller.
-pub static ACTIVE_WORKERS: Def = Def { name: "controller_runtime_active_workers", help: "Number of currently used workers per controller", labels: &["controller"], shape: Shape::Gauge };
+pub static ACTIVE_WORKERS: Def = Def {
+    name: "controller_runtime_active_workers",
+    help: "Number of currently used workers per controller",
+    labels: &["controller"],
+    shape: Shape::Gauge,
+};
 /// `workqueue_depth`: current depth of the work queue.
-pub static QUEUE_DEPTH: Def = Def { name: "workqueue_depth", help: "Current depth of the work queue", labels: &["name", "controller", "priority"], shape: Shape::Gauge };
+pub static QUEUE_DEPTH: Def = Def {
+    name: "workqueue_depth",
+    help: "Current depth of the work queue",
+    labels: &["name", "controller", "priority"],
+    shape: Shape::Gauge,
+};
 /// `workqueue_adds_total`: total number of adds handled by the work queue.
-pub static QUEUE_ADDS: Def = Def { name: "workqueue_adds", help: "Total number of adds handled by the work queue", labels: &["name", "controller"], shape: Shape::Counter };
+pub static QUEUE_ADDS: Def = Def {
+    name: "workqueue_adds",
+    help: "Total number of adds handled by the work queue",
+    labels: &["name", "controller"],
+    shape: Shape::Counter,
+};
 /// `workqueue_retries_total`: total number of adds with a delay.
-pub static QUEUE_RETRIES: Def = Def { name: "workqueue_retries", help: "Total number of adds with a delay", labels: &["name", "controller"], shape: Shape::Counter };
+pub static QUEUE_RETRIES: Def = Def {
+    name: "workqueue_retries",
+    help: "Total number of adds with a delay",
+    labels: &["name", "controller"],
+    shape: Shape::Counter,
+};
 /// `workqueue_queue_duration_seconds`: how long an item stays in the work queue before being requested.
-pub static QUEUE_SECONDS: Def = Def { name: "workqueue_queue_duration_seconds", help: "How long an item stays in the work queue before being requested", labels: &["name", "controller"], shape: Shape::Histogram(queue_buckets) };
+pub static QUEUE_SECONDS: Def = Def {
+    name: "workqueue_queue_duration_seconds",
+    help: "How long an item stays in the work queue before being requested",
+    labels: &["name", "controller"],
+    shape: Shape::Histogram(queue_buckets),
+};
 /// `workqueue_work_duration_seconds`: how long processing an item from the work queue takes.
-pub static QUEUE_WORK_SECONDS: Def = Def { name: "workqueue_work_duration_seconds", help: "How long processing an item from the work queue takes", labels: &["name", "controller"], shape: Shape::Histogram(queue_buckets) };
+pub static QUEUE_WORK_SECONDS: Def = Def {
+    name: "workqueue_work_duration_seconds",
+    help: "How long processing an item from the work queue takes",
+    labels: &["name", "controller"],
+    shape: Shape::Histogram(queue_buckets),
+};
 /// `workqueue_unfinished_work_seconds`: seconds of work in progress that no finished item accounts for.
-pub static QUEUE_UNFINISHED_SECONDS: Def = Def { name: "workqueue_unfinished_work_seconds", help: "Seconds of work in progress that no finished item accounts for", labels: &["name", "controller"], shape: Shape::Gauge };
+pub static QUEUE_UNFINISHED_SECONDS: Def = Def {
+    name: "workqueue_unfinished_work_seconds",
+    help: "Seconds of work in progress that no finished item accounts for",
+    labels: &["name", "controller"],
+    shape: Shape::Gauge,
+};
 /// `workqueue_longest_running_processor_seconds`: how long the longest running item has been in work.
-pub static QUEUE_LONGEST_SECONDS: Def = Def { name: "workqueue_longest_running_processor_seconds", help: "How long the longest running item has been in work", labels: &["name", "controller"], shape: Shape::Gauge };
+pub static QUEUE_LONGEST_SECONDS: Def = Def {
+    name: "workqueue_longest_running_processor_seconds",
+    help: "How long the longest running item has been in work",
+    labels: &["name", "controller"],
+    shape: Shape::Gauge,
+};
 /// `rest_client_requests_total`: number of http requests, partitioned by status code, method, and host.
-pub static REST_REQUESTS: Def = Def { name: "rest_client_requests", help: "Number of HTTP requests, partitioned by status code, method, and host", labels: &["code", "method", "host"], shape: Shape::Counter };
+pub static REST_REQUESTS: Def = Def {
+    name: "rest_client_requests",
+    help: "Number of HTTP requests, partitioned by status code, method, and host",
+    labels: &["code", "method", "host"],
+    shape: Shape::Counter,
+};
 /// `rest_client_request_duration_seconds`: request latency in seconds, broken down by verb and host.
-pub static REST_SECONDS: Def = Def { name: "rest_client_request_duration_seconds", help: "Request latency in seconds, broken down by verb and host", labels: &["verb", "host"], shape: Shape::Histogram(rest_buckets) };
+pub static REST_SECONDS: Def = Def {
+    name: "rest_client_request_duration_seconds",
+    help: "Request latency in seconds, broken down by verb and host",
+    labels: &["verb", "host"],
+    shape: Shape::Histogram(rest_buckets),
+};
 /// `rest_client_request_retries_total`: number of request retries, partitioned by status code, verb, and host.
-pub static REST_RETRIES: Def = Def { name: "rest_client_request_retries", help: "Number of request retries, partitioned by status code, verb, and host", labels: &["code", "verb", "host"], shape: Shape::Counter };
+pub static REST_RETRIES: Def = Def {
+    name: "rest_client_request_retries",
+    help: "Number of request retries, partitioned by status code, verb, and host",
+    labels: &["code", "verb", "host"],
+    shape: Shape::Counter,
+};
 /// `leader_election_master_status`: 1 while this process holds the lease, else 0.
-pub static LEADER: Def = Def { name: "leader_election_master_status", help: "1 while this process holds the lease, else 0", labels: &["name"], shape: Shape::Gauge };
+pub static LEADER: Def = Def {
+    name: "leader_election_master_status",
+    help: "1 while this process holds the lease, else 0",
+    labels: &["name"],
+    shape: Shape::Gauge,
+};
 /// `leader_election_slowpath_total`: renewals that had to read the lease first.
-pub static LEADER_SLOWPATH: Def = Def { name: "leader_election_slowpath", help: "Renewals that had to read the lease first", labels: &["name"], shape: Shape::Counter };
+pub static LEADER_SLOWPATH: Def = Def {
+    name: "leader_election_slowpath",
+    help: "Renewals that had to read the lease first",
+    labels: &["name"],
+    shape: Shape::Counter,
+};
 /// `windlass_informer_objects`: objects in the cache.
-pub static INFORMER_OBJECTS: Def = Def { name: "windlass_informer_objects", help: "Objects in the cache", labels: &["name", "group", "version", "resource"], shape: Shape::Gauge };
+pub static INFORMER_OBJECTS: Def = Def {
+    name: "windlass_informer_objects",
+    help: "Objects in the cache",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_invalid_objects`: objects in the cache that do not decode.
-pub static INFORMER_INVALID: Def = Def { name: "windlass_informer_invalid_objects", help: "Objects in the cache that do not decode", labels: &["name", "group", "version", "resource"], shape: Shape::Gauge };
+pub static INFORMER_INVALID: Def = Def {
+    name: "windlass_informer_invalid_objects",
+    help: "Objects in the cache that do not decode",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_bytes`: bytes of objects in the cache.
-pub static INFORMER_BYTES: Def = Def { name: "windlass_informer_bytes", help: "Bytes of objects in the cache", labels: &["name", "group", "version", "resource"], shape: Shape::Gauge };
+pub static INFORMER_BYTES: Def = Def {
+    name: "windlass_informer_bytes",
+    help: "Bytes of objects in the cache",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_dropped_frames_total`: frames not newer than the cached object, and frames that could not be placed.
-pub static INFORMER_DROPPED: Def = Def { name: "windlass_informer_dropped_frames", help: "Frames not newer than the cached object, and frames that could not be placed", labels: &["resource", "reason"], shape: Shape::Counter };
+pub static INFORMER_DROPPED: Def = Def {
+    name: "windlass_informer_dropped_frames",
+    help: "Frames not newer than the cached object, and frames that could not be placed",
+    labels: &["resource", "reason"],
+    shape: Shape::Counter,
+};
 /// `informer_queued_items`: deltas waiting to be applied to the store.
-pub static INFORMER_QUEUED: Def = Def { name: "informer_queued_items", help: "Deltas waiting to be applied to the store", labels: &["name", "group", "version", "resource"], shape: Shape::Gauge };
+pub static INFORMER_QUEUED: Def = Def {
+    name: "informer_queued_items",
+    help: "Deltas waiting to be applied to the store",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `informer_store_resource_version`: newest resourceversion in the store, last 15 digits.
-pub static INFORMER_VERSION: Def = Def { name: "informer_store_resource_version", help: "Newest resourceVersion in the store, last 15 digits", labels: &["name", "group", "version", "resource"], shape: Shape::Gauge };
+pub static INFORMER_VERSION: Def = Def {
+    name: "informer_store_resource_version",
+    help: "Newest resourceVersion in the store, last 15 digits",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_lists_total`: lists started, by cause.
-pub static INFORMER_RELISTS: Def = Def { name: "windlass_informer_lists", help: "Lists started, by cause", labels: &["resource", "cause"], shape: Shape::Counter };
+pub static INFORMER_RELISTS: Def = Def {
+    name: "windlass_informer_lists",
+    help: "Lists started, by cause",
+    labels: &["resource", "cause"],
+    shape: Shape::Counter,
+};
 /// `windlass_informer_watches_total`: watches started.
-pub static INFORMER_WATCHES: Def = Def { name: "windlass_informer_watches", help: "Watches started", labels: &["resource"], shape: Shape::Counter };
+pub static INFORMER_WATCHES: Def = Def {
+    name: "windlass_informer_watches",
+    help: "Watches started",
+    labels: &["resource"],
+    shape: Shape::Counter,
+};
 
 /// Every metric.
-pub static ALL: &[&Def] = &[&RECONCILE, &RECONCILE_ERRORS, &RECONCILE_TERMINAL_ERRORS, &RECONCILE_PANICS, &RECONCILE_TIMEOUTS, &RECONCILE_SECONDS, &MAX_CONCURRENT_RECONCILES, &ACTIVE_WORKERS, &QUEUE_DEPTH, &QUEUE_ADDS, &QUEUE_RETRIES, &QUEUE_SECONDS, &QUEUE_WORK_SECONDS, &QUEUE_UNFINISHED_SECONDS, &QUEUE_LONGEST_SECONDS, &REST_REQUESTS, &REST_SECONDS, &REST_RETRIES, &LEADER, &LEADER_SLOWPATH, &INFORMER_OBJECTS, &INFORMER_INVALID, &INFORMER_BYTES, &INFORMER_DROPPED, &INFORMER_QUEUED, &INFORMER_VERSION, &INFORMER_RELISTS, &INFORMER_WATCHES];
+pub static ALL: &[&Def] = &[
+    &RECONCILE,
+    &RECONCILE_ERRORS,
+    &RECONCILE_TERMINAL_ERRORS,
+    &RECONCILE_PANICS,
+    &RECONCILE_TIMEOUTS,
+    &RECONCILE_SECONDS,
+    &MAX_CONCURRENT_RECONCILES,
+    &ACTIVE_WORKERS,
+    &QUEUE_DEPTH,
+    &QUEUE_ADDS,
+    &QUEUE_RETRIES,
+    &QUEUE_SECONDS,
+    &QUEUE_WORK_SECONDS,
+    &QUEUE_UNFINISHED_SECONDS,
+    &QUEUE_LONGEST_SECONDS,
+    &REST_REQUESTS,
+    &REST_SECONDS,
+    &REST_RETRIES,
+    &LEADER,
+    &LEADER_SLOWPATH,
+    &INFORMER_OBJECTS,
+    &INFORMER_INVALID,
+    &INFORMER_BYTES,
+    &INFORMER_DROPPED,
+    &INFORMER_QUEUED,
+    &INFORMER_VERSION,
+    &INFORMER_RELISTS,
+    &INFORMER_WATCHES,
+];
 
 /// controller-runtime's 40 buckets, 5 ms to 60 s.
 fn reconcile_buckets() -> Vec<f64> {
     vec![
-        0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0,
-        2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
+        0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8,
+        0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0,
+        15.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0,
     ]
 }
 

@@ -20,7 +20,11 @@ pub struct ObjectKey {
 impl ObjectKey {
     /// A key of the local cluster.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
-        Self { cluster: ClusterId::default(), namespace: namespace.map(Arc::from), name: Arc::from(name) }
+        Self {
+            cluster: ClusterId::default(),
+            namespace: namespace.map(Arc::from),
+            name: Arc::from(name),
+        }
     }
 
     /// The same name in another cluster.

@@ -62,7 +62,9 @@ impl Requirement {
             Self::Equals(key, value) => labels.get(key) == Some(value),
             Self::NotEquals(key, value) => labels.get(key) != Some(value),
             Self::In(key, values) => labels.get(key).is_some_and(|value| values.contains(value)),
-            Self::NotIn(key, values) => !labels.get(key).is_some_and(|value| values.contains(value)),
+            Self::NotIn(key, values) => {
+                !labels.get(key).is_some_and(|value| values.contains(value))
+            }
             Self::Exists(key) => labels.contains_key(key),
             Self::Absent(key) => !labels.contains_key(key),
         }
@@ -109,7 +111,9 @@ mod tests {
 
     #[test]
     fn a_selector_prints_as_kubectl_takes_it() {
-        let selector = Selector::default().equals("app", "web").and(Requirement::In("tier".into(), vec!["a".into(), "b".into()]));
+        let selector = Selector::default()
+            .equals("app", "web")
+            .and(Requirement::In("tier".into(), vec!["a".into(), "b".into()]));
         assert_eq!(selector.to_string(), "app=web,tier in (a,b)");
     }
 }

@@ -53,7 +53,11 @@ impl<K: Resource> Store<K> {
 
     /// The objects whose index value is `value`, in key order. An index that the store does not have
     /// yet is built by this call.
-    pub fn by_index<V: IndexValue, Q: ?Sized + ToString>(&self, index: Index<K, V>, value: &Q) -> Vec<Cached<K>> {
+    pub fn by_index<V: IndexValue, Q: ?Sized + ToString>(
+        &self,
+        index: Index<K, V>,
+        value: &Q,
+    ) -> Vec<Cached<K>> {
         unimplemented!()
     }
 
