@@ -82,6 +82,16 @@ impl Core {
         self.collect(None, &|_| true).len()
     }
 
+    /// Number of objects that the watch has shown.
+    pub(crate) fn seen_len(&self) -> usize {
+        self.state.read().slots.len()
+    }
+
+    /// The objects that the watch has shown, in key order.
+    pub(crate) fn content(&self) -> Vec<Arc<Object>> {
+        self.state.read().slots.values().map(|slot| Arc::clone(&slot.object)).collect()
+    }
+
     /// Bytes of all bodies.
     pub(crate) fn bytes(&self) -> usize {
         self.state.read().bytes

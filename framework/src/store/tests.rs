@@ -464,7 +464,7 @@ proptest! {
         plan.extend([Delivery::Relist, Delivery::Next(usize::MAX)]);
         for delivery in plan {
             let run_of = Run { epoch: 0, number: run };
-            let mut show = |queue: &mut crate::delta::DeltaQueue<_, _>, steps: &[Step]| {
+            let show = |queue: &mut crate::delta::DeltaQueue<_, _>, steps: &[Step]| {
                 for step in steps {
                     let seen = sighting(&core, &step.object, run_of);
                     queue.push(if step.delete { Delta::Delete(seen) } else { Delta::Put(seen) });
