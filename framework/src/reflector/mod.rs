@@ -151,10 +151,11 @@ impl Reflector {
     }
 
     async fn attempt(&mut self) -> Setback {
-        if self.resume.is_none() && !self.lists_by_stream() {
-            if let Err(setback) = self.list().await {
-                return setback;
-            }
+        if self.resume.is_none()
+            && !self.lists_by_stream()
+            && let Err(setback) = self.list().await
+        {
+            return setback;
         }
         self.watch().await
     }
