@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
 
 use super::gate::LeaseGate;
@@ -49,13 +49,14 @@ struct Shared {
     status: watch::Sender<Leadership>,
 }
 
-/// Leadership, from its beginning to its end. It renews itself in the background.
+/// Leadership, from its beginning to its end. It renews itself in the background; dropping it stops
+/// that, as a crash would.
 #[derive(Debug)]
 pub struct Term {
     gate: LeaseGate,
     lost: CancellationToken,
     finish: CancellationToken,
-    task: JoinHandle<Machine>,
+    task: AbortOnDropHandle<Machine>,
     shared: Arc<Shared>,
 }
 
@@ -144,7 +145,7 @@ impl Elector {
         info!(lease = %shared.store.describe(), identity = %shared.identity, "leading");
         shared.status.send_replace(Leadership::Leading);
         let (lost, finish) = (CancellationToken::new(), CancellationToken::new());
-        let task = tokio::spawn({
+        let task = AbortOnDropHandle::new(tokio::spawn({
             let (shared, gate) = (shared.clone(), gate.clone());
             let (lost, finish) = (lost.clone(), finish.clone());
             async move {
@@ -154,7 +155,7 @@ impl Elector {
                 lost.cancel();
                 machine
             }
-        });
+        }));
         tokio::spawn({
             let shared = shared.clone();
             async move { shared.event("became leader").await }
