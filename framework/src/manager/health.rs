@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::informer::InformerRegistry;
-use crate::leader::{Elector, LeaseGate, Leadership};
+use crate::leader::{Elector, Leadership, LeaseGate};
 
 /// A lease that ended so long ago, while this process still believes in it, means a stuck election.
 const STUCK: Duration = Duration::from_secs(20);

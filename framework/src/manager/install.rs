@@ -60,11 +60,8 @@ async fn install(
     let mut pause = FIRST_PAUSE;
     let mut applied = false;
     loop {
-        let step = if applied {
-            api.get(name).await
-        } else {
-            api.apply(name, definition).force().await
-        };
+        let step =
+            if applied { api.get(name).await } else { api.apply(name, definition).force().await };
         match step {
             Ok(stored) if served(&stored)? => {
                 info!(definition = name, "custom resource definition is served");

@@ -229,13 +229,9 @@ impl Sheet<'_> {
     }
 
     fn container(&self) -> Value {
-        let field = |name: &str, path: &str| {
-            json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } })
-        };
-        let mut environment = vec![
-            field("POD_NAME", "metadata.name"),
-            field("POD_NAMESPACE", "metadata.namespace"),
-        ];
+        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+        let mut environment =
+            vec![field("POD_NAME", "metadata.name"), field("POD_NAMESPACE", "metadata.namespace")];
         if !self.manager.namespaces.is_empty() {
             let namespaces = self.manager.namespaces.join(",");
             environment.push(json!({ "name": "WATCH_NAMESPACE", "value": namespaces }));

@@ -120,11 +120,8 @@ async fn s_reconciles_beyond_the_drain_time_are_cut_and_the_exit_says_so() {
 
 #[tokio::test(start_paused = true)]
 async fn a_controller_that_ends_by_itself_ends_the_operator_with_its_name() {
-    let controller = Arc::new(Slow {
-        needs: Duration::ZERO,
-        started: AtomicUsize::new(0),
-        fails: true,
-    });
+    let controller =
+        Arc::new(Slow { needs: Duration::ZERO, started: AtomicUsize::new(0), fails: true });
     let error = operator(&controller).run().await.unwrap_err();
     assert!(error.to_string().contains("\"slow\""), "{error}");
 }
@@ -238,7 +235,8 @@ async fn a_probe_client_that_never_finishes_its_headers_is_cut_off() {
 
 #[tokio::test(start_paused = true)]
 async fn probes_answer_only_reads() {
-    let request = "POST /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    let request =
+        "POST /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
     assert!(ask(&endpoints(), request).await.contains("405"));
 }
 
@@ -248,7 +246,8 @@ async fn manifests_hold_the_grants_once_and_only_the_own_lease() {
     let options = ManifestOptions::default().namespace("sites").image("registry.test/ops:1");
     let text = operator(&controller).leader_election("ops").manifests(&options).unwrap();
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
-    let kinds: Vec<&str> = documents.iter().filter_map(|document| document["kind"].as_str()).collect();
+    let kinds: Vec<&str> =
+        documents.iter().filter_map(|document| document["kind"].as_str()).collect();
     assert_eq!(
         kinds,
         [
