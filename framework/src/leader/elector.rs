@@ -186,16 +186,17 @@ impl Term {
         shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
         shared.status.send_replace(Leadership::Candidate { holder: None });
         let clock = shared.seams.clock.clone();
+        let lease = shared.store.describe();
         match machine {
-            Ok(mut machine) if !was_lost && all_ended => {
-                if clock.within(FAREWELL, shared.release(&mut machine)).await.is_none() {
-                    warn!(lease = %shared.store.describe(), "the lease could not be given back in time; it expires");
+            Ok(_) if was_lost => {}
+            Ok(mut machine) if all_ended => {
+                let given_back = clock.within(FAREWELL, shared.release(&mut machine)).await;
+                if given_back.is_none() {
+                    warn!(%lease, "the lease could not be given back in time; it expires");
                 }
             }
-            Ok(_) if !was_lost => {
-                warn!(lease = %shared.store.describe(), "work was cut short; the lease is left to expire");
-            }
-            _ => {}
+            Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
+            Err(error) => warn!(%lease, %error, "the election's task failed; the lease expires"),
         }
         clock.within(FAREWELL, shared.event("stopped leading")).await;
     }

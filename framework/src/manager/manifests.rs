@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
 
 use super::{Bind, Manager};
@@ -74,11 +75,7 @@ struct Sheet<'a> {
 impl Sheet<'_> {
     fn documents(&self) -> Result<Vec<Value>, Error> {
         let mut documents = vec![self.object("v1", "Namespace", json!({}))];
-        for definition in &self.manager.definitions {
-            let definition = match definition {
-                Ok(definition) => definition,
-                Err(error) => return Err(Error::new(error.kind(), error.to_string())),
-            };
+        for definition in self.definitions()? {
             documents.push(serde_json::to_value(definition).map_err(|error| {
                 let text = format!("cannot print the definition {:?}", definition.name());
                 Error::new(ErrorKind::Other, text).because(error)
@@ -92,6 +89,19 @@ impl Sheet<'_> {
         }
         documents.push(self.deployment());
         Ok(documents)
+    }
+
+    /// Each definition once, by name.
+    fn definitions(&self) -> Result<Vec<&CustomResourceDefinition>, Error> {
+        let mut by_name = BTreeMap::new();
+        for definition in &self.manager.definitions {
+            match definition {
+                Ok(definition) => by_name.insert(definition.name(), definition),
+                Err(error) => return Err(Error::new(error.kind(), error.to_string())),
+            };
+        }
+        by_name.extend(self.manager.described.iter().map(|one| (one.name(), one)));
+        Ok(by_name.into_values().collect())
     }
 
     fn object(&self, api_version: &str, kind: &str, rest: Value) -> Value {

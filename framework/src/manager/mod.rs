@@ -59,6 +59,8 @@ pub struct Manager {
     pub(crate) name: Option<String>,
     pub(crate) controllers: Vec<Arc<dyn ErasedController>>,
     pub(crate) definitions: Vec<Result<CustomResourceDefinition, Error>>,
+    /// Printed, but not installed.
+    pub(crate) described: Vec<CustomResourceDefinition>,
     pub(crate) election: Option<LeaderElection>,
     pub(crate) namespaces: Vec<String>,
     pub(crate) health: Bind,
@@ -94,6 +96,7 @@ impl Manager {
             name: None,
             controllers: Vec::new(),
             definitions: Vec::new(),
+            described: Vec::new(),
             election: None,
             namespaces: Vec::new(),
             health: at(Ipv4Addr::UNSPECIFIED.into(), 8081),
@@ -138,6 +141,13 @@ impl Manager {
     /// Without it the definition must already be there.
     pub fn install<K: CustomResource>(mut self) -> Self {
         self.definitions.push(K::crd());
+        self
+    }
+
+    /// Prints `definition` with the manifests, without installing it at run time.
+    #[cfg(feature = "cli")]
+    pub(crate) fn describes(mut self, definition: CustomResourceDefinition) -> Self {
+        self.described.push(definition);
         self
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// Ticks per second in `/proc`, the same on every Linux machine that runs this.
 const TICKS: f64 = 100.0;
 
-/// The process metrics as OpenMetrics text, without the closing `# EOF`.
+/// The process metrics in the exposition format, without the closing `# EOF`.
 pub(super) fn encode() -> String {
     let mut text = String::new();
     let Some(stat) = std::fs::read_to_string("/proc/self/stat").ok() else { return text };
