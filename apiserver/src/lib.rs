@@ -3,6 +3,7 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
+pub mod crd_schema;
 pub mod served;
 
 use std::net::SocketAddr;

@@ -12,6 +12,10 @@
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
 //! server inside the program when no cluster is configured; `testing` for tests with one.
 
+// The derives name the crate as users do.
+#[cfg(test)]
+extern crate self as windlass;
+
 pub mod clock;
 pub mod entropy;
 pub mod error;
@@ -39,6 +43,9 @@ pub mod finalizer;
 pub mod owner;
 pub mod rbac;
 
+#[doc(hidden)]
+pub mod __private;
+
 pub mod leader;
 pub mod manager;
 
@@ -54,3 +61,4 @@ pub mod testing;
 pub mod prelude;
 
 pub use error::{Error, ErrorKind};
+pub use windlass_macros::{Controller, CustomResource};
