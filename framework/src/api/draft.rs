@@ -99,7 +99,7 @@ impl Draft {
     /// A request about the whole collection.
     pub(crate) fn collection(target: &Arc<Target>, verb: Verb) -> Self {
         let mut draft = Self::new(target, verb, target.namespace.as_deref(), None);
-        if verb == Verb::DeleteCollection && draft.lacks_namespace(None) {
+        if verb == Verb::DeleteCollection && draft.lacks_namespace(target.namespace.as_deref()) {
             draft.refuse("a collection is deleted in one namespace; use Client::namespace");
         }
         draft

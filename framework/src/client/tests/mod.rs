@@ -125,7 +125,7 @@ impl Server {
             Reply::Silence => std::future::pending().await,
             Reply::Cut => Err("cut".into()),
             Reply::Half => {
-                let mut half = http::Response::new(HalfBody(false).boxed_unsync());
+                let mut half = http::Response::new(HalfBody(0).boxed_unsync());
                 half.headers_mut().insert("content-length", 100.into());
                 Ok(half)
             }
@@ -172,8 +172,8 @@ fn response(code: u16, body: &'static str) -> http::Response<UnsyncBoxBody<Bytes
     response
 }
 
-/// One piece, then an error.
-struct HalfBody(bool);
+/// One piece, a pause in which it is flushed, then an error.
+struct HalfBody(u32);
 
 impl http_body::Body for HalfBody {
     type Data = Bytes;
@@ -183,11 +183,15 @@ impl http_body::Body for HalfBody {
         mut self: Pin<&mut Self>,
         cx: &mut std::task::Context<'_>,
     ) -> std::task::Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        if std::mem::replace(&mut self.0, true) {
-            return std::task::Poll::Ready(Some(Err("cut".into())));
+        self.0 += 1;
+        match self.0 {
+            1 => std::task::Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"{\"half\":"))))),
+            2..9 => {
+                cx.waker().wake_by_ref();
+                std::task::Poll::Pending
+            }
+            _ => std::task::Poll::Ready(Some(Err("cut".into()))),
         }
-        cx.waker().wake_by_ref();
-        std::task::Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"{\"half\":")))))
     }
 }
 
