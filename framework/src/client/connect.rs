@@ -42,3 +42,14 @@ pub trait Connect: Debug + Send + Sync + 'static {
         Box::pin(async { Ok(Opened { io: self.connect().await?, http2: false }) })
     }
 }
+
+/// No connection at all.
+#[derive(Debug)]
+pub(super) struct Nowhere;
+
+impl Connect for Nowhere {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        let text = "this client is offline: it was made without a cluster";
+        Box::pin(async move { Err(io::Error::new(io::ErrorKind::NotConnected, text)) })
+    }
+}

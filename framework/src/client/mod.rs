@@ -76,6 +76,12 @@ impl Client {
         Self::builder().seams(seams).build_over(connector)
     }
 
+    /// A client that reaches nothing: every request fails at once. For what needs a client but no
+    /// cluster, such as printing an operator's manifests.
+    pub fn offline() -> Self {
+        Self::over(Arc::new(connect::Nowhere), Seams::system())
+    }
+
     /// Clock, randomness and metrics that this client uses.
     pub fn seams(&self) -> &Seams {
         &self.shared.seams

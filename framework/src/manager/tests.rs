@@ -1,5 +1,4 @@
 use std::future::Future;
-use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,24 +8,13 @@ use tokio_util::sync::CancellationToken;
 use super::health::Vitals;
 use super::http::{Endpoints, converse};
 use super::*;
-use crate::client::{BoxIo, Connect};
 use crate::controller::{ControllerRun, ControllerState};
 use crate::error::ErrorKind;
 use crate::informer::InformerRegistry;
 use crate::metrics::names;
-use crate::seams::Seams;
-
-#[derive(Debug)]
-struct Nowhere;
-
-impl Connect for Nowhere {
-    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
-        Box::pin(async { Err(io::Error::from(io::ErrorKind::ConnectionRefused)) })
-    }
-}
 
 fn nowhere() -> Client {
-    Client::over(Arc::new(Nowhere), Seams::system())
+    Client::offline()
 }
 
 /// A controller that takes `needs` to end after it was asked to.
