@@ -12,6 +12,8 @@
 
 mod real;
 mod settle;
+#[cfg(test)]
+mod tests;
 
 pub use settle::RunningOperator;
 
