@@ -60,7 +60,11 @@ impl World {
     /// A world that follows from `seed`. Call it inside a paused, single-threaded runtime.
     pub fn new(seed: u64) -> Self {
         let server = ApiServer::builder().seed(seed).epoch(EPOCH).stand_ins(true).start();
-        let trace = Trace { hash: std::sync::Mutex::default(), connections: AtomicU64::new(0), requests: AtomicU64::new(0) };
+        let trace = Trace {
+            hash: std::sync::Mutex::default(),
+            connections: AtomicU64::new(0),
+            requests: AtomicU64::new(0),
+        };
         Self { server, entropy: Entropy::seeded(seed).fork("scenario"), trace: Arc::new(trace) }
     }
 
@@ -75,7 +79,11 @@ impl World {
                 sent: AtomicU64::new(0),
             }),
         };
-        let seams = Seams { clock: Clock::simulated(epoch()), entropy: self.entropy.fork(name), metrics: Metrics::new() };
+        let seams = Seams {
+            clock: Clock::simulated(epoch()),
+            entropy: self.entropy.fork(name),
+            metrics: Metrics::new(),
+        };
         (Client::over(Arc::new(wire.clone()), seams), wire)
     }
 
@@ -86,8 +94,17 @@ impl World {
 
     /// The hash of everything that was exchanged, and how many requests that was.
     pub fn trace(&self) -> (String, u64) {
-        let hash = self.trace.hash.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone().finalize();
-        (hash.iter().map(|byte| format!("{byte:02x}")).collect(), self.trace.requests.load(Ordering::Relaxed))
+        let hash = self
+            .trace
+            .hash
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .clone()
+            .finalize();
+        (
+            hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+            self.trace.requests.load(Ordering::Relaxed),
+        )
     }
 }
 
@@ -109,7 +126,9 @@ impl Wire {
     /// Crashes its user when `requests` more requests have been sent: the last one reaches the server,
     /// its answer does not come back.
     pub fn crash_after(&self, requests: u64) {
-        self.state.crash_at.store(self.state.sent.load(Ordering::Relaxed) + requests, Ordering::Relaxed);
+        self.state
+            .crash_at
+            .store(self.state.sent.load(Ordering::Relaxed) + requests, Ordering::Relaxed);
     }
 
     /// Cuts it now: nothing passes any more, in either direction.
@@ -162,7 +181,11 @@ struct Tap {
 }
 
 impl AsyncRead for Tap {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         if let Some(error) = self.wire.broken() {
             return Poll::Ready(Err(error));
         }
@@ -176,7 +199,11 @@ impl AsyncRead for Tap {
 }
 
 impl AsyncWrite for Tap {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         if let Some(error) = self.wire.broken() {
             return Poll::Ready(Err(error));
         }

@@ -55,7 +55,11 @@ fn many(count: u64) -> Result<String, String> {
         let run = run(seed, true).map_err(|error| format!("seed {seed}: {error}"))?;
         crashes += run.crashes;
         if run.objects != expected {
-            return Err(format!("seed {seed} ends differently:\n{}\ninstead of\n{}", pretty(&run.objects), pretty(&expected)));
+            return Err(format!(
+                "seed {seed} ends differently:\n{}\ninstead of\n{}",
+                pretty(&run.objects),
+                pretty(&expected)
+            ));
         }
     }
     Ok(format!("{count} seeds, {crashes} crashes, one end"))
