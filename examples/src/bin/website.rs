@@ -2,6 +2,7 @@
 //!
 //! `cargo run --bin website` needs no cluster: it brings its own API server and a sample.
 
+use std::process::ExitCode;
 use std::time::Duration;
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::Service};
@@ -43,9 +44,10 @@ impl Reconciler for Sites {
     type Object = Website;
 
     async fn reconcile(&self, site: &Website, cx: &Context<Self>) -> Result {
-        if cx.store().by_index(Website::BY_HOST, &site.spec.host).len() > 1 {
+        let rivals = cx.store().by_index(Website::BY_HOST, &site.spec.host);
+        if rivals.first().is_some_and(|first| *first.key() != site.key()) {
             cx.set_condition(unmet("Ready", "HostTaken", &site.spec.host)).await?;
-            return Ok(Action::done());
+            return Ok(Action::requeue_after(Duration::from_secs(60)));
         }
         let labels = json!({ "app": site.name() });
         let pod = json!({
@@ -70,5 +72,37 @@ impl Reconciler for Sites {
         ))
         .await?;
         Ok(Action::requeue_after(Duration::from_secs(300)))
+    }
+}
+
+/// The operator, for `main` and for tests.
+pub fn operator(client: Client) -> Manager {
+    Manager::new(client).leader_election("website-operator").install::<Website>().controller(Sites)
+}
+
+fn main() -> ExitCode {
+    let spec = WebsiteSpec { host: "home.example".to_owned(), replicas: 2 };
+    windlass::cli::App::new(operator).sample(Website::new("home", spec)).main()
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass::testing::TestCluster;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_website_gets_a_deployment_it_owns() {
+        let cluster = TestCluster::start().await;
+        let running = cluster.spawn(operator(cluster.client()));
+        let spec = WebsiteSpec { host: "a.example".to_owned(), replicas: 2 };
+        let sites = cluster.client().namespace::<Website>(cluster.namespace());
+        let site = sites.create(&Website::new("home", spec)).await.unwrap();
+        running.settled().await;
+        let deployments = cluster.client().namespace::<Deployment>(cluster.namespace());
+        let deployment = deployments.get("home").await.unwrap();
+        assert_eq!(deployment.metadata.owner_references.unwrap()[0].uid, site.uid());
+        assert_eq!(deployment.spec.unwrap().replicas, Some(2));
+        running.stop().await;
     }
 }
