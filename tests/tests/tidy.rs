@@ -46,14 +46,25 @@ fn modules_import_only_from_their_own_layer_and_below() {
         let layer = layer_of(&own);
         for (line, text) in code_lines(&file) {
             for target in imports(&text) {
-                let Some(below) = LAYERS.iter().find(|(name, _)| *name == target).map(|(_, layer)| *layer) else { continue };
+                let Some(below) =
+                    LAYERS.iter().find(|(name, _)| *name == target).map(|(_, layer)| *layer)
+                else {
+                    continue;
+                };
                 if below > layer {
-                    faults.push(format!("{}:{line}: `{own}` (layer {layer}) imports `{target}` (layer {below})", file.display()));
+                    faults.push(format!(
+                        "{}:{line}: `{own}` (layer {layer}) imports `{target}` (layer {below})",
+                        file.display()
+                    ));
                 }
             }
         }
     }
-    assert!(faults.is_empty(), "a module may not import from above its layer:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "a module may not import from above its layer:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
@@ -65,7 +76,10 @@ fn store_and_delta_know_no_runtime_and_no_sockets() {
             continue;
         }
         for (line, text) in code_lines(&file) {
-            if ["tokio::spawn", "tokio::net", ".await", "async fn"].iter().any(|word| text.contains(word)) {
+            if ["tokio::spawn", "tokio::net", ".await", "async fn"]
+                .iter()
+                .any(|word| text.contains(word))
+            {
                 faults.push(format!("{}:{line}: {}", file.display(), text.trim()));
             }
         }
@@ -99,7 +113,11 @@ fn the_api_server_imports_nothing_of_the_framework() {
         .filter(|(_, (_, text))| text.contains("windlass::") || text.contains("k8s_openapi"))
         .map(|(file, (line, _))| format!("{}:{line}", file.display()))
         .collect();
-    assert!(faults.is_empty(), "client and server are two independent readings of the API:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "client and server are two independent readings of the API:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
@@ -113,7 +131,11 @@ fn no_source_file_is_too_long() {
             }
         }
     }
-    assert!(faults.is_empty(), "split by concept (more than {MOST_LINES} lines):\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "split by concept (more than {MOST_LINES} lines):\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
@@ -129,12 +151,23 @@ fn every_select_is_biased() {
             }
         }
     }
-    assert!(faults.is_empty(), "a `select!` without `biased` draws from a random source that no seed reaches:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "a `select!` without `biased` draws from a random source that no seed reaches:\n{}",
+        faults.join("\n")
+    );
 }
 
 #[test]
 fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
-    let forbidden = ["unbounded_channel", "thread::sleep", "SystemTime::now", "std::time::Instant", "todo!(", "unimplemented!("];
+    let forbidden = [
+        "unbounded_channel",
+        "thread::sleep",
+        "SystemTime::now",
+        "std::time::Instant",
+        "todo!(",
+        "unimplemented!(",
+    ];
     let mut faults = Vec::new();
     for folder in ["framework/src", "apiserver/src", "examples/src", "macros/src"] {
         for file in sources(folder) {
@@ -145,11 +178,18 @@ fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
             }
         }
     }
-    assert!(faults.is_empty(), "time goes through Clock, queues have bounds, nothing is a stub:\n{}", faults.join("\n"));
+    assert!(
+        faults.is_empty(),
+        "time goes through Clock, queues have bounds, nothing is a stub:\n{}",
+        faults.join("\n")
+    );
 }
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests crate lies in the workspace").to_owned()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests crate lies in the workspace")
+        .to_owned()
 }
 
 /// Every Rust file below `folder`, sorted; files of tests only are left out.
@@ -157,9 +197,12 @@ fn sources(folder: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut open = vec![root().join(folder)];
     while let Some(dir) = open.pop() {
-        for entry in fs::read_dir(&dir).unwrap_or_else(|error| panic!("cannot read {}: {error}", dir.display())) {
+        for entry in fs::read_dir(&dir)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", dir.display()))
+        {
             let path = entry.expect("an entry of a folder that was just opened").path();
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            let name =
+                path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
             if path.is_dir() && name != "tests" {
                 open.push(path);
             } else if name.ends_with(".rs") && name != "tests.rs" && !name.ends_with("_tests.rs") {
@@ -173,7 +216,8 @@ fn sources(folder: &str) -> Vec<PathBuf> {
 }
 
 fn read(file: &Path) -> String {
-    fs::read_to_string(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
+    fs::read_to_string(file)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
 }
 
 /// Numbered lines before the file's tests, without comment lines.
@@ -198,13 +242,20 @@ fn layer_of(module: &str) -> u8 {
     LAYERS
         .iter()
         .find(|(name, _)| *name == module)
-        .unwrap_or_else(|| panic!("module `{module}` is not in the table of layers: decide where it belongs"))
+        .unwrap_or_else(|| {
+            panic!("module `{module}` is not in the table of layers: decide where it belongs")
+        })
         .1
 }
 
 /// The modules that a line names as `crate::module`.
 fn imports(line: &str) -> Vec<String> {
     line.match_indices("crate::")
-        .map(|(at, found)| line[at + found.len()..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect())
+        .map(|(at, found)| {
+            line[at + found.len()..]
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect()
+        })
         .collect()
 }

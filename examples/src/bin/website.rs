@@ -63,7 +63,12 @@ impl Reconciler for Sites {
         cx.apply_owned(service).await?;
         let ready = deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0);
         let condition = if ready >= site.spec.replicas { met } else { unmet };
-        cx.set_condition(condition("Ready", "Replicas", format!("{ready} of {} ready", site.spec.replicas))).await?;
+        cx.set_condition(condition(
+            "Ready",
+            "Replicas",
+            format!("{ready} of {} ready", site.spec.replicas),
+        ))
+        .await?;
         Ok(Action::requeue_after(Duration::from_secs(300)))
     }
 }
