@@ -3,7 +3,10 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
+pub mod auth;
+pub mod rbac;
 pub mod served;
+mod tls;
 
 use std::net::SocketAddr;
 
