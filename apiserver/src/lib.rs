@@ -3,7 +3,10 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
+pub mod apply;
+pub mod patch;
 pub mod served;
+pub mod typed;
 
 use std::net::SocketAddr;
 
