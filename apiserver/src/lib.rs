@@ -3,10 +3,13 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
+mod tls;
+pub mod apply;
 pub mod auth;
+pub mod patch;
 pub mod rbac;
 pub mod served;
-mod tls;
+pub mod typed;
 
 use std::net::SocketAddr;
 
