@@ -6,6 +6,7 @@
 mod tls;
 pub mod apply;
 pub mod auth;
+pub mod crd_schema;
 pub mod patch;
 pub mod rbac;
 pub mod served;
