@@ -1,5 +1,9 @@
 //! A Kubernetes operator framework: derive a resource, write one `reconcile`, run a correct operator.
 
+// The derives name the crate as users do.
+#[cfg(test)]
+extern crate self as windlass;
+
 pub mod clock;
 pub mod entropy;
 pub mod error;
@@ -27,6 +31,9 @@ pub mod finalizer;
 pub mod owner;
 pub mod rbac;
 
+#[doc(hidden)]
+pub mod __private;
+
 pub mod leader;
 pub mod manager;
 
@@ -34,3 +41,4 @@ pub mod manager;
 pub mod testing;
 
 pub use error::{Error, ErrorKind};
+pub use windlass_macros::{Controller, CustomResource};
