@@ -60,5 +60,7 @@ pub mod testing;
 
 pub mod prelude;
 
+pub use controller::Controller;
+pub use crd::CustomResource;
 pub use error::{Error, ErrorKind};
 pub use windlass_macros::{Controller, CustomResource};

@@ -8,3 +8,4 @@ pub use crate::crd::CustomResource;
 pub use crate::manager::Manager;
 pub use crate::resource::{ObjectKey, Resource, ResourceExt};
 pub use crate::store::{Cached, Index};
+pub use windlass_macros::{Controller, CustomResource};

@@ -94,6 +94,7 @@ fn folder() -> Result<PathBuf, Error> {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(folder.join("certificates"))?;
         std::fs::write(folder.join("accounts.key"), key.serialize_pem())?;
+        std::fs::write(folder.join("accounts.pub"), key.public_key_pem())?;
         std::fs::write(folder.join("tokens.csv"), format!("{TOKEN},admin,admin,system:masters\n"))
     };
     write().map_err(|error| {
@@ -111,7 +112,6 @@ fn free_port() -> Result<u16, Error> {
 }
 
 fn launch(program: &Path, folder: &Path, port: u16) -> std::io::Result<Child> {
-    let key = folder.join("accounts.key");
     let flag = |name: &str, path: &Path| format!("--{name}={}", path.display());
     Command::new("sh")
         .args(["-c", GUARD, "guard"])
@@ -120,8 +120,8 @@ fn launch(program: &Path, folder: &Path, port: u16) -> std::io::Result<Child> {
         .arg(flag("etcd-data-dir", &folder.join("etcd")))
         .arg(flag("cert-dir", &folder.join("certificates")))
         .arg(flag("token-auth-file", &folder.join("tokens.csv")))
-        .arg(flag("service-account-key-file", &key))
-        .arg(flag("service-account-signing-key-file", &key))
+        .arg(flag("service-account-key-file", &folder.join("accounts.pub")))
+        .arg(flag("service-account-signing-key-file", &folder.join("accounts.key")))
         .arg(format!("--secure-port={port}"))
         .args([
             "--bind-address=127.0.0.1",
@@ -157,17 +157,24 @@ async fn ready(folder: &Path, port: u16) -> Result<ClientConfig, Error> {
                     return Ok(config);
                 }
             }
+            if log(folder).contains("command failed") {
+                return Err(not_ready("ended at once", folder));
+            }
             clock.sleep(Duration::from_millis(100)).await;
         }
     };
-    clock.within(READY, wait).await.unwrap_or_else(|| {
-        let log = std::fs::read_to_string(folder.join("log")).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        let last = lines[lines.len().saturating_sub(15)..].join("\n");
-        let text = format!(
-            "the real API server was not ready after {} s; the end of its log:\n{last}",
-            READY.as_secs()
-        );
-        Err(Error::new(ErrorKind::Timeout, text))
-    })
+    let outcome = clock.within(READY, wait).await;
+    outcome.unwrap_or_else(|| Err(not_ready("was not ready after 60 s", folder)))
+}
+
+fn log(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("log")).unwrap_or_default()
+}
+
+fn not_ready(what: &str, folder: &Path) -> Error {
+    let log = log(folder);
+    let lines: Vec<&str> = log.lines().collect();
+    let last = lines[lines.len().saturating_sub(15)..].join("\n");
+    let text = format!("the real API server {what}; the end of its log:\n{last}");
+    Error::new(ErrorKind::Config, text)
 }
