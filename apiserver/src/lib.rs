@@ -5,6 +5,7 @@
 
 pub mod crd_schema;
 pub mod served;
+pub mod table;
 
 use std::net::SocketAddr;
 
