@@ -3,9 +3,12 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
+pub mod apply;
 pub mod crd_schema;
+pub mod patch;
 pub mod served;
 pub mod table;
+pub mod typed;
 
 use std::net::SocketAddr;
 
