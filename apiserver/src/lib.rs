@@ -10,6 +10,7 @@ pub mod crd_schema;
 pub mod patch;
 pub mod rbac;
 pub mod served;
+pub mod table;
 pub mod typed;
 
 use std::net::SocketAddr;
