@@ -23,6 +23,10 @@ pub struct Context<C> {
 }
 
 /// Brings the world in line with one object. Level-based: it is told which object, never why.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no reconciler",
+    note = "implement `windlass::controller::Reconciler` for it"
+)]
 pub trait Reconciler: Send + Sync + Sized + 'static {
     /// The kind it reconciles.
     type Object: Resource;
@@ -36,6 +40,11 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 }
 
 /// Cleans up outside the cluster before an object disappears.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has a finalizer but no cleanup",
+    label = "nothing would run before the finalizer is removed",
+    note = "implement `windlass::controller::Finalize` for it, or drop the finalizer"
+)]
 pub trait Finalize: Reconciler {
     /// Undoes what `reconcile` did outside of owned children; the finalizer is removed when it
     /// returns `Ok`. Must be repeatable.
