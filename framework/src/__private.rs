@@ -1,10 +1,11 @@
 //! What the derive macros call. Not public API: it may change in any release.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
-use serde::de::{Unexpected, Visitor};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::ser::SerializeStruct;
-use serde::{Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use k8s_openapi;
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -63,41 +64,111 @@ pub fn write_option<S: SerializeStruct, T: Serialize>(
     }
 }
 
-/// Reads `kind`: it may be empty (items of lists carry none), but not another kind's.
+/// The next of `fields` by its place in the list; `None` behind the last. Other fields are skipped,
+/// `apiVersion` and `kind` checked: they may be empty (items of lists carry none) and the version
+/// another one, but group and kind not somebody else's.
 ///
 /// # Errors
-/// Another kind stands there.
-pub fn same_kind<'de, D: Deserializer<'de>>(
-    deserializer: D,
+/// Those of the deserializer; another group or kind.
+pub fn next_field<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    api_version: &'static str,
     kind: &'static str,
-) -> Result<(), D::Error> {
-    deserializer.deserialize_any(Same { expected: kind, found: |text| text })
+    fields: &'static [&'static str],
+) -> Result<Option<usize>, A::Error> {
+    while let Some(name) = map.next_key_seed(Names(fields))? {
+        match name {
+            Name::Field(place) => return Ok(Some(place)),
+            Name::ApiVersion => {
+                map.next_value_seed(Same { expected: group(api_version), found: group })?;
+            }
+            Name::Kind => map.next_value_seed(Same { expected: kind, found: |text| text })?,
+            Name::Other => drop(map.next_value::<IgnoredAny>()?),
+        }
+    }
+    Ok(None)
 }
 
-/// Reads `apiVersion`: it may be empty, and of any version of the group.
+/// Reads the value of field `name`.
 ///
 /// # Errors
-/// Another group stands there.
-pub fn same_group<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    api_version: &'static str,
-) -> Result<(), D::Error> {
-    deserializer.deserialize_any(Same { expected: group(api_version), found: group })
+/// Those of the deserializer; the field stood there before.
+pub fn read<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
+    map: &mut A,
+    name: &'static str,
+    into: &mut Option<T>,
+) -> Result<(), A::Error> {
+    if into.is_some() {
+        return Err(A::Error::duplicate_field(name));
+    }
+    *into = Some(map.next_value()?);
+    Ok(())
+}
+
+/// The value of a field that may not be absent.
+///
+/// # Errors
+/// It is absent.
+pub fn required<T, E: serde::de::Error>(value: Option<T>, name: &'static str) -> Result<T, E> {
+    value.ok_or_else(|| E::missing_field(name))
+}
+
+enum Name {
+    Field(usize),
+    ApiVersion,
+    Kind,
+    Other,
+}
+
+/// Recognises field names without copying them.
+struct Names(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Names {
+    type Value = Name;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Names {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Name, E> {
+        Ok(match name {
+            "apiVersion" => Name::ApiVersion,
+            "kind" => Name::Kind,
+            name => self.0.iter().position(|known| *known == name).map_or(Name::Other, Name::Field),
+        })
+    }
 }
 
 fn group(api_version: &str) -> &str {
     api_version.rsplit_once('/').map_or("", |(group, _)| group)
 }
 
+/// A text that must say `expected`, or nothing.
 struct Same {
     expected: &'static str,
     found: fn(&str) -> &str,
 }
 
+impl<'de> DeserializeSeed<'de> for Same {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
 impl Visitor<'_> for Same {
     type Value = ();
 
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.expected)
     }
 
@@ -132,33 +203,40 @@ impl<V: Clone> IndexField<V> for V {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Clone> IndexField<V> for Option<V> {
     fn index_values(&self) -> Vec<V> {
         self.iter().cloned().collect()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Clone> IndexField<V> for Vec<V> {
     fn index_values(&self) -> Vec<V> {
         self.clone()
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<V: Clone> IndexField<V> for BTreeSet<V> {
     fn index_values(&self) -> Vec<V> {
         self.iter().cloned().collect()
     }
 }
 
-/// Is `K` what the controller reconciles?
+/// Is it the same type?
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` does not reconcile `{K}`",
-    label = "not the `Object` of its `Reconciler`",
+    message = "the controller is `for = {K}`, but its reconciler's `Object` is `{Self}`",
+    label = "its reconciler works on `{Self}`",
     note = "`#[controller(for = …)]` and `type Object = …` of the `Reconciler` name the same kind"
 )]
-pub trait Reconciles<K> {}
+pub trait Is<K> {}
 
-impl<C: Reconciler> Reconciles<C::Object> for C {}
+impl<K> Is<K> for K {}
 
 /// Compiles if `C` reconciles `K`.
-pub fn reconciles<C: Reconciles<K>, K>() {}
+pub fn reconciles<C: Reconciler, K>()
+where
+    C::Object: Is<K>,
+{
+}

@@ -53,15 +53,17 @@ pub(crate) fn attributes(
 }
 
 /// Reads `key …, key …`: calls `read` behind each key, reports unknown keys, and goes on behind
-/// faults.
+/// faults. Returns the keys that stand there or are meant, so that one with a fault is not missed
+/// as well.
 pub(crate) fn each_key(
     input: ParseStream<'_>,
     known: &[&str],
     errors: &mut Errors,
     mut read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
-) {
+) -> Vec<String> {
+    let mut tried = Vec::new();
     while !input.is_empty() {
-        match one_key(input, known, errors, &mut read) {
+        match one_key(input, known, &mut tried, errors, &mut read) {
             Ok(()) if input.is_empty() || input.peek(Token![,]) => {}
             Ok(()) => errors.at(input.span(), "expected `,`"),
             Err(fault) => errors.add(fault),
@@ -69,16 +71,19 @@ pub(crate) fn each_key(
         skip_to_comma(input);
         let _ = input.parse::<Option<Token![,]>>();
     }
+    tried
 }
 
 fn one_key(
     input: ParseStream<'_>,
     known: &[&str],
+    tried: &mut Vec<String>,
     errors: &mut Errors,
     read: &mut impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
 ) -> syn::Result<()> {
     let ident = input.call(Ident::parse_any)?;
     let key = Key { name: ident.unraw().to_string(), span: ident.span() };
+    tried.extend(closest(&key.name, known).map(ToOwned::to_owned));
     if known.contains(&key.name.as_str()) {
         read(&key, input, errors)
     } else {
@@ -128,21 +133,18 @@ pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<At<Str
     }
 }
 
-/// `= 8` behind `key`.
+/// `= 1` behind `key`.
 pub(crate) fn number<N>(key: &Key, input: ParseStream<'_>) -> syn::Result<At<N>>
 where
     N: std::str::FromStr<Err: std::fmt::Display>,
 {
-    needs_value(key, input, "8")?;
-    let found: Expr = input.parse()?;
-    match &found {
-        Expr::Lit(ExprLit { lit: Lit::Int(digits), .. }) => {
-            Ok(At { value: digits.base10_parse()?, span: digits.span() })
-        }
-        other => {
-            let message = format!("`{}` takes a whole number: `{0} = 8`", key.name);
-            Err(syn::Error::new(other.span(), message))
-        }
+    needs_value(key, input, "1")?;
+    let message = format!("`{}` takes a whole number: `{0} = 1`", key.name);
+    let start = input.span();
+    match input.parse::<Lit>() {
+        Ok(Lit::Int(digits)) => Ok(At { value: digits.base10_parse()?, span: digits.span() }),
+        Ok(other) => Err(syn::Error::new(other.span(), message)),
+        Err(_) => Err(syn::Error::new(start, message)),
     }
 }
 

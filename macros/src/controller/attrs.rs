@@ -46,7 +46,10 @@ impl Attrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
         keys::attributes(attributes, "controller", errors, |input, errors| {
-            keys::each_key(input, KEYS, errors, |key, input, errors| attrs.key(key, input, errors));
+            let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
+                attrs.key(key, input, errors)
+            });
+            attrs.has_for |= tried.iter().any(|tried| tried == "for");
         });
         attrs
     }
@@ -54,7 +57,6 @@ impl Attrs {
     fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
         match key.name.as_str() {
             "for" => {
-                self.has_for = true;
                 set(&mut self.object, key, keys::value(key, input, "Website")?, errors);
             }
             "owns" => keys::group(key, input, "owns(Deployment, Service)", |input| {

@@ -29,6 +29,8 @@ const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
 pub(super) struct Attrs {
     /// Is there a `#[resource]` at all?
     pub(super) present: bool,
+    /// Keys that stand there, also those with a fault.
+    pub(super) tried: Vec<String>,
     pub(super) group: Option<At<String>>,
     pub(super) version: Option<At<String>>,
     pub(super) kind: Option<At<String>>,
@@ -47,6 +49,8 @@ pub(super) struct Attrs {
 #[derive(Debug)]
 pub(super) struct ColumnAttr {
     pub(super) key: Key,
+    /// Keys that stand there, also those with a fault.
+    pub(super) tried: Vec<String>,
     pub(super) name: Option<At<String>>,
     pub(super) path: Option<At<String>>,
     pub(super) kind: Option<At<String>>,
@@ -59,6 +63,8 @@ pub(super) struct ColumnAttr {
 #[derive(Debug)]
 pub(super) struct ScaleAttr {
     pub(super) key: Key,
+    /// Keys that stand there, also those with a fault.
+    pub(super) tried: Vec<String>,
     pub(super) spec: Option<At<String>>,
     pub(super) status: Option<At<String>>,
     pub(super) selector: Option<At<String>>,
@@ -72,7 +78,10 @@ impl Attrs {
             ..Self::default()
         };
         keys::attributes(attributes, "resource", errors, |input, errors| {
-            keys::each_key(input, KEYS, errors, |key, input, errors| attrs.key(key, input, errors));
+            let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
+                attrs.key(key, input, errors)
+            });
+            attrs.tried.extend(tried);
         });
         keys::attributes(attributes, "index", errors, |input, errors| {
             IndexAttr::read_all(input, errors, &mut attrs.indexes);
@@ -111,6 +120,7 @@ impl Attrs {
 fn column(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ColumnAttr {
     let mut column = ColumnAttr {
         key: key.clone(),
+        tried: Vec::new(),
         name: None,
         path: None,
         kind: None,
@@ -118,7 +128,7 @@ fn column(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ColumnAttr 
         priority: None,
         description: None,
     };
-    keys::each_key(input, COLUMN_KEYS, errors, |key, input, errors| {
+    let tried = keys::each_key(input, COLUMN_KEYS, errors, |key, input, errors| {
         match key.name.as_str() {
             "name" => set(&mut column.name, key, keys::text(key, input)?, errors),
             "path" => set(&mut column.path, key, keys::text(key, input)?, errors),
@@ -129,12 +139,14 @@ fn column(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ColumnAttr 
         }
         Ok(())
     });
+    column.tried = tried;
     column
 }
 
 fn scale(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ScaleAttr {
-    let mut scale = ScaleAttr { key: key.clone(), spec: None, status: None, selector: None };
-    keys::each_key(input, SCALE_KEYS, errors, |key, input, errors| {
+    let mut scale =
+        ScaleAttr { key: key.clone(), tried: Vec::new(), spec: None, status: None, selector: None };
+    let tried = keys::each_key(input, SCALE_KEYS, errors, |key, input, errors| {
         let value = keys::text(key, input)?;
         let slot = match key.name.as_str() {
             "spec" => &mut scale.spec,
@@ -144,5 +156,6 @@ fn scale(key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> ScaleAttr {
         set(slot, key, value, errors);
         Ok(())
     });
+    scale.tried = tried;
     scale
 }

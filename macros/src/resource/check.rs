@@ -121,7 +121,9 @@ fn unique_labels(model: &ResourceModel, errors: &mut Errors) {
 
 /// The API server refuses columns without a name or with another type or format.
 fn check_column(column: &ColumnAttr, errors: &mut Errors) {
+    let tried = |key: &str| column.tried.iter().any(|tried| tried == key);
     match &column.name {
+        None if tried("name") => {}
         None => errors.at(column.key.span, "a column needs a heading: `name = \"Host\"`"),
         Some(name) if name.value.trim().is_empty() => {
             errors.at(name.span, "a column needs a heading, such as `Host`");
@@ -129,6 +131,7 @@ fn check_column(column: &ColumnAttr, errors: &mut Errors) {
         Some(_) => {}
     }
     match &column.path {
+        None if tried("path") => {}
         None => errors.at(column.key.span, "a column needs a field: `path = \".spec.host\"`"),
         Some(path) => json_path(path, ".spec.host", errors),
     }
@@ -152,6 +155,7 @@ fn check_scale(scale: &ScaleAttr, errors: &mut Errors) {
     ];
     for (key, example, value, root) in required {
         match value {
+            None if scale.tried.iter().any(|tried| tried == key) => {}
             None => {
                 errors.at(scale.key.span, format_args!("`scale` needs `{key} = \"{example}\"`"))
             }

@@ -42,6 +42,11 @@ fn private() -> TokenStream {
     quote!(::windlass::__private)
 }
 
+/// The same, with every token at `place`: an expression is underlined from its first to its last.
+fn private_at(place: Span) -> TokenStream {
+    quote_spanned!(place=> ::windlass::__private)
+}
+
 /// A span that shows errors at `place` and looks names up where the derive stands.
 fn at(place: Span) -> Span {
     place.resolved_at(Span::call_site())
@@ -102,9 +107,13 @@ fn constructor(model: &ResourceModel) -> TokenStream {
         "A `{}` of that name; namespace and labels are set in its metadata.",
         model.kind.value
     );
-    let body = if model.metadata.is_some() {
+    let argument =
+        format_ident!("{}", if model.field("name").is_some() { "__name" } else { "name" });
+    let body = if let Some(metadata) = &model.metadata {
+        let value = quote!(#p::named(::core::convert::Into::into(#argument)));
+        let value = quote_spanned!(at(metadata.ty.span())=> { #value });
         quote!(Self {
-            metadata: #p::named(::core::convert::Into::into(name)),
+            metadata: #value,
             #(#names,)*
             #(#absent: ::core::option::Option::None,)*
         })
@@ -117,7 +126,7 @@ fn constructor(model: &ResourceModel) -> TokenStream {
             #[doc = #doc]
             #[allow(dead_code, unused_variables)]
             #[must_use]
-            #vis fn new(name: impl ::core::convert::Into<::std::string::String>, #(#names: #types),*) -> Self {
+            #vis fn new(#argument: impl ::core::convert::Into<::std::string::String>, #(#names: #types),*) -> Self {
                 #body
             }
         }
@@ -132,6 +141,7 @@ fn serialize(model: &ResourceModel) -> TokenStream {
     let fields = model.fields.iter().map(|field| {
         let Field { ident, json, ty, optional, .. } = field;
         let place = at(ty.span());
+        let p = private_at(place);
         if *optional {
             quote_spanned!(place=> #p::write_option(&mut out, #json, &self.#ident)?;)
         } else {
@@ -141,10 +151,10 @@ fn serialize(model: &ResourceModel) -> TokenStream {
     quote! {
         #[automatically_derived]
         impl #p::serde::Serialize for #ident {
-            fn serialize<S: #p::serde::Serializer>(
+            fn serialize<__S: #p::serde::Serializer>(
                 &self,
-                serializer: S,
-            ) -> ::core::result::Result<S::Ok, S::Error> {
+                serializer: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
                 let mut out = #p::begin(serializer, #kind, #api_version, #count)?;
                 #p::write(&mut out, "metadata", &self.metadata)?;
                 #(#fields)*
@@ -154,49 +164,68 @@ fn serialize(model: &ResourceModel) -> TokenStream {
     }
 }
 
-/// Reads through a struct of the same fields, so that serde's own derive does the reading.
+/// A visitor that knows the fields by number; reading one is a call. Names of its own begin with
+/// underscores, because fields become variables here and may have any name.
 fn deserialize(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let (kind, api_version) = (&model.kind.value, model.api_version());
     let names: Vec<_> = model.fields.iter().map(|field| &field.ident).collect();
-    let fields = model.fields.iter().map(|field| {
+    let jsons: Vec<_> = model.fields.iter().map(|field| &field.json).collect();
+    let reads = model.fields.iter().enumerate().map(|(place, field)| {
         let Field { ident, json, ty, .. } = field;
-        quote!(#[serde(rename = #json)] #ident: #ty)
+        let place = place + 1;
+        let p = private_at(at(ty.span()));
+        let read = quote_spanned!(at(ty.span())=> #p::read(&mut __map, #json, &mut #ident)?);
+        quote!(#place => #read,)
+    });
+    let values = model.fields.iter().map(|field| {
+        let Field { ident, json, optional, .. } = field;
+        if *optional {
+            quote!(#ident: ::core::option::Option::flatten(#ident))
+        } else {
+            quote!(#ident: #p::required(#ident, #json)?)
+        }
     });
     quote! {
         #[automatically_derived]
         impl<'de> #p::serde::Deserialize<'de> for #ident {
-            fn deserialize<D: #p::serde::Deserializer<'de>>(
-                deserializer: D,
-            ) -> ::core::result::Result<Self, D::Error> {
-                fn __same_group<'de, D: #p::serde::Deserializer<'de>>(
-                    deserializer: D,
-                ) -> ::core::result::Result<(), D::Error> {
-                    #p::same_group(deserializer, #api_version)
+            fn deserialize<__D: #p::serde::Deserializer<'de>>(
+                deserializer: __D,
+            ) -> ::core::result::Result<Self, __D::Error> {
+                const __FIELDS: &[&str] = &["metadata", #(#jsons),*];
+                struct __Fields;
+                impl<'de> #p::serde::de::Visitor<'de> for __Fields {
+                    type Value = #ident;
+
+                    fn expecting(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.write_str(#kind)
+                    }
+
+                    fn visit_map<__A: #p::serde::de::MapAccess<'de>>(
+                        self,
+                        mut __map: __A,
+                    ) -> ::core::result::Result<#ident, __A::Error> {
+                        let mut metadata = ::core::option::Option::None;
+                        #(let mut #names = ::core::option::Option::None;)*
+                        while let ::core::option::Option::Some(__field) =
+                            #p::next_field(&mut __map, #api_version, #kind, __FIELDS)?
+                        {
+                            match __field {
+                                #(#reads)*
+                                _ => #p::read(&mut __map, "metadata", &mut metadata)?,
+                            }
+                        }
+                        ::core::result::Result::Ok(#ident {
+                            metadata: ::core::option::Option::unwrap_or_default(metadata),
+                            #(#values,)*
+                        })
+                    }
                 }
-                fn __same_kind<'de, D: #p::serde::Deserializer<'de>>(
-                    deserializer: D,
-                ) -> ::core::result::Result<(), D::Error> {
-                    #p::same_kind(deserializer, #kind)
-                }
-                #[allow(dead_code)]
-                #[derive(#p::serde::Deserialize)]
-                #[serde(crate = "::windlass::__private::serde", rename = #kind)]
-                struct __Read {
-                    #[serde(rename = "apiVersion", default, deserialize_with = "__same_group")]
-                    __api_version: (),
-                    #[serde(rename = "kind", default, deserialize_with = "__same_kind")]
-                    __kind: (),
-                    #[serde(default)]
-                    metadata: #p::ObjectMeta,
-                    #(#fields,)*
-                }
-                let read = <__Read as #p::serde::Deserialize>::deserialize(deserializer)?;
-                ::core::result::Result::Ok(Self {
-                    metadata: read.metadata,
-                    #(#names: read.#names,)*
-                })
+                deserializer.deserialize_struct(#kind, __FIELDS, __Fields)
             }
         }
     }
@@ -215,7 +244,8 @@ fn crd(model: &ResourceModel) -> TokenStream {
     let scale = option(model.scale.as_ref().map(scale));
     let fields = model.fields.iter().map(|field| {
         let Field { json, ty, optional, doc, .. } = field;
-        let schema = quote_spanned!(at(ty.span())=> #p::schema_of::<#ty>);
+        let at_type = private_at(at(ty.span()));
+        let schema = quote_spanned!(at(ty.span())=> #at_type::schema_of::<#ty>);
         quote!(#p::Field { name: #json, optional: #optional, doc: #doc, schema: #schema })
     });
     let index_paths = model.indexes.iter().filter_map(|index| match &index.source {
@@ -337,29 +367,30 @@ fn index_body(object: &Ident, index: &IndexAttr, value: &TokenStream) -> TokenSt
             quote!(::windlass::store::Index::on_path(#name, &[#(#parts),*]))
         }
         IndexSource::Fields(steps) => {
-            let values = index_values(quote!(object), steps, value);
-            quote!(::windlass::store::Index::new(#name, |object: &#object| #values))
+            let place = at(steps.last().map_or(Span::call_site(), |step| step.field.span()));
+            let base = quote_spanned!(place=> object);
+            let values = index_values(base.clone(), steps, value);
+            quote!(::windlass::store::Index::new(#name, |#base: &#object| #values))
         }
     }
 }
 
+/// Every token stands where the last field stands, so that an error points at it.
 fn index_values(base: TokenStream, steps: &[Step], value: &TokenStream) -> TokenStream {
-    let p = private();
-    let mut place = base;
-    for (i, step) in steps.iter().enumerate() {
-        let field = &step.field;
-        place = quote!(#place.#field);
-        if step.each {
-            let rest = match &steps[i + 1..] {
-                [] => quote!(#p::IndexField::<#value>::index_values(object)),
-                rest => index_values(quote!(object), rest, value),
-            };
-            let iter = quote_spanned!(at(field.span())=> #place.iter());
-            return quote!(#iter.flat_map(|object| #rest).collect());
-        }
+    let end = steps.iter().position(|step| step.each).unwrap_or(steps.len() - 1);
+    let place = at(steps[end].field.span());
+    let p = private_at(place);
+    let fields = steps[..=end].iter().map(|step| &step.field);
+    let target = quote_spanned!(place=> #base #(.#fields)*);
+    if !steps[end].each {
+        return quote_spanned!(place=> #p::IndexField::<#value>::index_values(&#target));
     }
-    let last = steps.last().map_or(Span::call_site(), |step| step.field.span());
-    quote_spanned!(at(last)=> #p::IndexField::<#value>::index_values(&#place))
+    let element = quote_spanned!(place=> element);
+    let rest = match &steps[end + 1..] {
+        [] => quote_spanned!(place=> #p::IndexField::<#value>::index_values(#element)),
+        rest => index_values(element.clone(), rest, value),
+    };
+    quote_spanned!(place=> #target.iter().flat_map(|#element| #rest).collect::<::std::vec::Vec<#value>>())
 }
 
 /// For a struct whose `metadata` is missing: says that it is a resource all the same.
@@ -380,18 +411,18 @@ fn without_metadata(model: &ResourceModel) -> TokenStream {
         }
 
         impl #p::serde::Serialize for #ident {
-            fn serialize<S: #p::serde::Serializer>(
+            fn serialize<__S: #p::serde::Serializer>(
                 &self,
-                _: S,
-            ) -> ::core::result::Result<S::Ok, S::Error> {
+                _: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
                 ::core::unimplemented!()
             }
         }
 
         impl<'de> #p::serde::Deserialize<'de> for #ident {
-            fn deserialize<D: #p::serde::Deserializer<'de>>(
-                _: D,
-            ) -> ::core::result::Result<Self, D::Error> {
+            fn deserialize<__D: #p::serde::Deserializer<'de>>(
+                _: __D,
+            ) -> ::core::result::Result<Self, __D::Error> {
                 ::core::unimplemented!()
             }
         }

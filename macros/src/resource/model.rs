@@ -60,9 +60,11 @@ impl ResourceModel {
                            `#[resource(group = \"example.dev\", version = \"v1\", namespaced)]`";
             errors.at(here, message);
         }
-        let namespaced = scope(attrs.present, attrs.namespaced, attrs.cluster, here, errors);
+        let tried = |key: &str| attrs.tried.iter().any(|tried| tried == key);
+        let is_silent = !attrs.present || tried("namespaced") || tried("cluster");
+        let namespaced = scope(is_silent, attrs.namespaced, attrs.cluster, here, errors);
         let mut needed = |key: &str, example: &str, value: Option<At<String>>| {
-            if value.is_none() && attrs.present {
+            if value.is_none() && attrs.present && !tried(key) {
                 let message = format!("missing `{key}`: `#[resource({key} = \"{example}\", …)]`");
                 errors.at(here, message);
             }
@@ -108,7 +110,7 @@ impl ResourceModel {
 }
 
 fn scope(
-    present: bool,
+    is_silent: bool,
     namespaced: Option<Span>,
     cluster: Option<Span>,
     here: Span,
@@ -118,7 +120,7 @@ fn scope(
         (Some(_), Some(second)) => {
             errors.at(second, "a kind is `namespaced` or `cluster`, not both");
         }
-        (None, None) if present => {
+        (None, None) if !is_silent => {
             let message =
                 "say where objects live: add `namespaced` or `cluster` to `#[resource(…)]`";
             errors.at(here, message);
@@ -232,12 +234,11 @@ mod tests {
             "unknown key `gruop`; did you mean `group`?",
             "`version` takes a text: `version = \"…\"`",
             "duplicate key `namespaced`: it is set above",
-            "missing `group`: `#[resource(group = \"example.dev\", …)]`",
-            "missing `version`: `#[resource(version = \"v1\", …)]`",
         ];
         for text in expected {
             assert!(faults.iter().any(|fault| fault == text), "{text} not in {faults:#?}");
         }
+        assert!(!faults.iter().any(|fault| fault.contains("missing")), "{faults:#?}");
         assert!(faults.iter().any(|fault| fault.contains("`W S`")), "{faults:#?}");
         assert!(faults.iter().any(|fault| fault.contains("`metadata: ObjectMeta`")), "{faults:#?}");
         assert!(faults.iter().any(|fault| fault.contains("Option<Status>")), "{faults:#?}");

@@ -7,7 +7,7 @@ mod union;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::error::{Error, ErrorKind};
 
@@ -47,9 +47,34 @@ pub(super) fn field_schema(
     if !name.is_empty() {
         lower.enter(name);
     }
-    let schema = lower.schema(&raw);
+    let mut schema = lower.schema(&raw);
     defaults::check(&schema, &mut lower);
+    nullable_choices(&mut schema);
     schema
+}
+
+/// The API server checks `enum` against null even where null is allowed, but not an `enum` inside
+/// of `allOf` (seen on Kubernetes 1.36): there the values of a nullable field are listed.
+fn nullable_choices(node: &mut Map<String, Value>) {
+    if node.get("nullable") == Some(&Value::Bool(true)) {
+        if let Some(values) = node.remove("enum") {
+            let all = node.entry("allOf").or_insert_with(|| json!([]));
+            if let Value::Array(all) = all {
+                all.push(json!({ "enum": values }));
+            }
+        }
+    }
+    let below = |value: &mut Value| {
+        if let Value::Object(node) = value {
+            nullable_choices(node);
+        }
+    };
+    if let Some(Value::Object(properties)) = node.get_mut("properties") {
+        properties.values_mut().for_each(below);
+    }
+    for key in ["items", "additionalProperties"] {
+        node.get_mut(key).into_iter().for_each(below);
+    }
 }
 
 /// References only where a type contains itself; the dialect whose keywords say most.
@@ -98,3 +123,6 @@ impl Faults {
         Err(Error::new(ErrorKind::Usage, message))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -329,12 +329,21 @@ fn branch(node: &Node, outer: &Value) -> Value {
 /// The checks of `schema` that the wider schema `outside` does not make.
 fn checks_of(schema: &Node, outside: &Value) -> Node {
     let same = |key: &str, value: &Value| outside.get(key) == Some(value);
-    checks(schema).into_iter().filter(|(key, value)| !same(key, value)).collect()
+    let mut inside: Node =
+        checks(schema).into_iter().filter(|(key, value)| !same(key, value)).collect();
+    if schema.get("nullable") == Some(&Value::Bool(true)) {
+        if let Some(values) = inside.remove("enum") {
+            inside.insert("allOf".to_owned(), json!([{ "enum": values }]));
+        }
+    }
+    inside
 }
 
+/// The checks of a schema. Without a type beside them, the server knows formats of texts only.
 fn checks(node: &Node) -> Node {
+    let is_text = Kind::of(node) == Kind::Scalar("string");
     node.iter()
-        .filter(|(key, _)| CHECKS.contains(&key.as_str()))
+        .filter(|(key, _)| CHECKS.contains(&key.as_str()) && (is_text || *key != "format"))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
 }
