@@ -2,6 +2,7 @@
 
 mod calls;
 mod connections;
+mod round_trip;
 mod tls;
 
 use std::collections::VecDeque;
