@@ -57,3 +57,54 @@ pub trait Controller: Reconciler {
 pub struct Wiring<C> {
     _controller: PhantomData<fn() -> C>,
 }
+
+#[allow(unused_variables, clippy::unimplemented)]
+impl<C: Reconciler> Wiring<C> {
+    /// Nothing but the kind itself.
+    #[allow(clippy::new_without_default)]
+    pub fn new() -> Self {
+        Self { _controller: PhantomData }
+    }
+
+    /// Owns children of kind `K`.
+    #[must_use]
+    pub fn owns<K: Resource>(self) -> Self {
+        unimplemented!()
+    }
+
+    /// Watches `K`; `keys` says which objects a change concerns.
+    #[must_use]
+    pub fn watches<K: Resource>(
+        self,
+        keys: fn(&crate::store::Cached<K>) -> Vec<crate::resource::ObjectKey>,
+    ) -> Self {
+        unimplemented!()
+    }
+
+    /// Runs `cleanup` before an object disappears.
+    #[must_use]
+    pub fn finalizer(self, name: &'static str) -> Self
+    where
+        C: Finalize,
+    {
+        unimplemented!()
+    }
+
+    /// May use verb `V` on `K`.
+    #[must_use]
+    pub fn can<V: crate::rbac::verbs::VerbType, K: Resource>(self) -> Self {
+        unimplemented!()
+    }
+
+    /// Name of the controller.
+    #[must_use]
+    pub fn name(self, name: &'static str) -> Self {
+        unimplemented!()
+    }
+
+    /// Number of objects reconciled at once.
+    #[must_use]
+    pub fn workers(self, workers: usize) -> Self {
+        unimplemented!()
+    }
+}
