@@ -3,7 +3,6 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
-mod tls;
 pub mod apply;
 pub mod auth;
 pub mod crd_schema;
@@ -11,6 +10,7 @@ pub mod patch;
 pub mod rbac;
 pub mod served;
 pub mod table;
+mod tls;
 pub mod typed;
 
 use std::net::SocketAddr;

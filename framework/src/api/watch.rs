@@ -1,6 +1,6 @@
 //! Watches of one connection, typed. Informers do not build on this: they resume, and decode late.
 
-use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::ApiFuture;
 use super::decode::decode_item;
@@ -16,9 +15,8 @@ use super::draft::{Draft, Target};
 use crate::client::ByteStream;
 use crate::error::{ApiStatus, Error, ErrorKind};
 use crate::resource::Resource;
+use crate::wire::{EventType, Frame, FrameSplitter, Part};
 
-/// Longest event that is read.
-const FRAME_LIMIT: usize = 16 << 20;
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One event of a watch.
@@ -91,8 +89,8 @@ impl<K: Resource> IntoFuture for Watch<K> {
             let bytes = target.client.stream(request).await?;
             Ok(WatchStream {
                 bytes: Some(bytes),
-                buffer: Vec::new(),
-                scanned: 0,
+                splitter: FrameSplitter::new(),
+                ready: VecDeque::new(),
                 what,
                 target,
                 _kind: PhantomData,
@@ -111,20 +109,12 @@ impl<K> fmt::Debug for Watch<K> {
 pub struct WatchStream<K> {
     /// `None` after the end.
     bytes: Option<ByteStream>,
-    buffer: Vec<u8>,
-    /// So much of the buffer holds no line end.
-    scanned: usize,
+    splitter: FrameSplitter,
+    /// Complete events of the last piece; `None` stands for one that was too large to keep.
+    ready: VecDeque<Option<Vec<u8>>>,
     what: String,
     target: Arc<Target>,
     _kind: PhantomData<fn() -> K>,
-}
-
-#[derive(Deserialize)]
-struct Frame<'a> {
-    #[serde(rename = "type", borrow)]
-    kind: Cow<'a, str>,
-    #[serde(borrow)]
-    object: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -152,27 +142,27 @@ impl<K: Resource> WatchStream<K> {
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
         loop {
-            if let Some(line) = self.take_line() {
-                if line.iter().all(u8::is_ascii_whitespace) {
-                    continue;
-                }
-                return Some(self.event(&line));
-            }
-            if self.buffer.len() > FRAME_LIMIT {
-                self.bytes = None;
-                let mebibytes = FRAME_LIMIT >> 20;
-                let text = format!("cannot {}: an event is larger than {mebibytes} MiB", self.what);
-                self.buffer.clear();
-                return Some(Err(Error::new(ErrorKind::Decode, text)));
+            match self.ready.pop_front() {
+                Some(Some(line)) => return Some(self.event(&line)),
+                Some(None) => return Some(Err(self.undecodable("it is larger than 16 MiB"))),
+                None => {}
             }
             match self.bytes.as_mut()?.next().await {
-                Some(Ok(bytes)) => self.buffer.extend_from_slice(&bytes),
+                Some(Ok(bytes)) => {
+                    let ready = &mut self.ready;
+                    self.splitter.push(&bytes, &mut |part| {
+                        ready.push_back(match part {
+                            Part::Whole(line) => Some(line.to_vec()),
+                            Part::TooLarge(_) => None,
+                        });
+                    });
+                }
                 Some(Err(error)) => {
                     self.bytes = None;
                     return Some(Err(error));
                 }
                 None => {
-                    // What is left is half an event: never delivered.
+                    // What the splitter still holds is half an event: never delivered.
                     self.bytes = None;
                     return None;
                 }
@@ -180,47 +170,35 @@ impl<K: Resource> WatchStream<K> {
         }
     }
 
-    fn take_line(&mut self) -> Option<Vec<u8>> {
-        let found = self.buffer[self.scanned..].iter().position(|&byte| byte == b'\n');
-        let Some(found) = found else {
-            self.scanned = self.buffer.len();
-            return None;
-        };
-        let rest = self.buffer.split_off(self.scanned + found + 1);
-        self.scanned = 0;
-        Some(std::mem::replace(&mut self.buffer, rest))
+    fn undecodable(&self, why: impl fmt::Display) -> Error {
+        let text = format!("cannot {}: an event does not decode: {why}", self.what);
+        Error::new(ErrorKind::Decode, text)
     }
 
     fn event(&mut self, line: &[u8]) -> Result<WatchEvent<K>, Error> {
-        let undecodable = |error: serde_json::Error| {
-            let text = format!("cannot {}: an event does not decode: {error}", self.what);
-            Error::new(ErrorKind::Decode, text).because(error)
-        };
-        let frame: Frame<'_> = serde_json::from_slice(line).map_err(undecodable)?;
-        let text = frame.object.get();
+        let frame = Frame::of(line).map_err(|error| self.undecodable(error))?;
+        let text = std::str::from_utf8(frame.object).map_err(|error| self.undecodable(error))?;
         let object = || decode_item(&self.what, text, &self.target.info);
-        match &*frame.kind {
-            "ADDED" => object().map(WatchEvent::Added),
-            "MODIFIED" => object().map(WatchEvent::Modified),
-            "DELETED" => object().map(WatchEvent::Deleted),
-            "BOOKMARK" => {
-                let mark: Mark = serde_json::from_str(text).map_err(undecodable)?;
+        match frame.event {
+            EventType::Added => object().map(WatchEvent::Added),
+            EventType::Modified => object().map(WatchEvent::Modified),
+            EventType::Deleted => object().map(WatchEvent::Deleted),
+            EventType::Bookmark => {
+                let mark: Mark =
+                    serde_json::from_str(text).map_err(|error| self.undecodable(error))?;
                 let ended = mark.metadata.annotations.get(INITIAL_EVENTS_END);
                 Ok(WatchEvent::Bookmark {
                     initial_events_end: ended.is_some_and(|value| value == "true"),
                     resource_version: mark.metadata.resource_version,
                 })
             }
-            "ERROR" => {
+            EventType::Error => {
                 let status: ApiStatus = serde_json::from_str(text).unwrap_or_default();
                 self.bytes = None;
-                self.buffer.clear();
+                self.ready.clear();
                 Err(Error::from_status(&self.what, status))
             }
-            other => {
-                let text = format!("cannot {}: `{other}` is no type of event", self.what);
-                Err(Error::new(ErrorKind::Decode, text))
-            }
+            EventType::Unknown => Err(self.undecodable("its type is unknown")),
         }
     }
 }

@@ -84,7 +84,7 @@ impl Credentials {
     }
 
     /// Can client certificates change with the credentials?
-    pub(crate) fn from_plugin(&self) -> bool {
+    pub(crate) fn is_plugin(&self) -> bool {
         matches!(self.source, AuthSource::Exec(_))
     }
 

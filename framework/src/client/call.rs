@@ -4,38 +4,27 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT, WARNING};
-use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http::{HeaderMap, HeaderValue};
 use http_body_util::{BodyExt, Full};
 use parking_lot::Mutex;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::time::Instant;
-use tower::ServiceExt;
 use tracing::{Instrument, Span};
 
+use super::attempt::{Answer, Failure, Outgoing, check_path};
 use super::auth::Credentials;
 use super::pool::Pool;
 use super::retry::{Budget, Decision, Facts, Outcome, Why, decide, leaves_doubt};
-use super::transport::{Attempt, HttpRequest, ResponseBody, Stack, TransportError};
+use super::transport::{Attempt, Stack};
 use super::{ByteStream, Client, Request, Response, Verb};
 use crate::entropy::Entropy;
-use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
+use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
 use crate::seams::Seams;
-use crate::wire::status;
 
-/// Largest answer that [`Client::send`] reads.
-const BODY_LIMIT: usize = 64 << 20;
-/// Largest error answer that is read.
-const ERROR_BODY_LIMIT: usize = 1 << 20;
 /// The head of an answer to a read must come within this time, or another connection is tried.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for lists, which the server may have to collect first.
 const LIST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
-/// Different texts of `Warning` headers that are logged.
-const MAX_WARNINGS: usize = 64;
-const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// What all clones of a client share.
 pub(crate) struct Shared {
@@ -88,52 +77,11 @@ fn span(request: &Request) -> Span {
     )
 }
 
-/// A good answer.
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    /// The body, when the whole was wanted.
-    read: Bytes,
-    /// The body, when a stream was wanted.
-    rest: Option<ResponseBody>,
-}
-
-/// What an attempt ended in, if not in a good answer.
-enum Failure {
-    /// The server's error answer.
-    Status { status: ApiStatus, code: u16, retry_after: Option<Duration> },
-    /// No answer.
-    Broken { outcome: Outcome, source: Option<BoxError> },
-    /// Trying again would not help, whatever the verb.
-    Final(Error),
-}
-
-impl Failure {
-    fn outcome(&self) -> Option<Outcome> {
-        match self {
-            Self::Status { code, retry_after, .. } => {
-                Some(Outcome::Answered { code: *code, retry_after: *retry_after })
-            }
-            Self::Broken { outcome, .. } => Some(*outcome),
-            Self::Final(_) => None,
-        }
-    }
-
-    /// As `rest_client_requests_total` prints it.
-    fn code(&self) -> String {
-        match self {
-            Self::Status { code, .. } => code.to_string(),
-            _ => "<error>".to_owned(),
-        }
-    }
-}
-
 struct Call<'a> {
-    client: &'a Client,
+    out: Outgoing<'a>,
     shared: &'a Shared,
     request: &'a Request,
-    /// Read the whole body within the deadline?
-    whole: bool,
+    span: Span,
     deadline: Instant,
     attempt: u32,
     refreshed: bool,
@@ -149,10 +97,10 @@ impl<'a> Call<'a> {
         shared.budget.lock().earn(now);
         let deadline = now + request.timeout.unwrap_or(shared.timeout);
         Ok(Self {
-            client,
+            out: Outgoing { client, request, whole },
             shared,
             request,
-            whole,
+            span: Span::current(),
             deadline,
             attempt: 0,
             refreshed: false,
@@ -163,8 +111,9 @@ impl<'a> Call<'a> {
     async fn run(&mut self) -> Result<Answer, Error> {
         loop {
             self.attempt += 1;
-            let limit = self.admit()?;
             let header = self.credentials().await?;
+            // Last of all: what the gate says is true now, and may not be after a slow plugin.
+            let limit = self.admit()?;
             let failure = match self.attempt(limit, header.as_ref()).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
@@ -183,7 +132,7 @@ impl<'a> Call<'a> {
                 Decision::Refresh => {
                     self.refreshed = true;
                     self.shared.credentials.refused(header.as_ref()).await;
-                    if self.shared.credentials.from_plugin() {
+                    if self.shared.credentials.is_plugin() {
                         // Open connections carry the old client certificate.
                         self.shared.pool.retire();
                     }
@@ -225,7 +174,7 @@ impl<'a> Call<'a> {
 
     /// Asks the gate about a write; how long the attempt may take.
     fn admit(&self) -> Result<Option<Duration>, Error> {
-        match &self.client.gate {
+        match &self.out.client.gate {
             Some(gate) if self.request.verb.writes() => {
                 gate.admit().map_err(|refusal| self.in_doubt(refusal))
             }
@@ -259,7 +208,7 @@ impl<'a> Call<'a> {
 
     /// Sends the request once, and counts it.
     async fn attempt(
-        &self,
+        &mut self,
         limit: Option<Duration>,
         header: Option<&HeaderValue>,
     ) -> Result<Answer, Failure> {
@@ -269,24 +218,31 @@ impl<'a> Call<'a> {
         let head = self.head_timeout().map_or(time, |head| head.min(time));
         let mark = Attempt::new(started + head, self.request.repeatable);
         let request =
-            self.http(limit.map(|_| time), header, mark.clone()).map_err(Failure::Final)?;
-        let result = match clock.within(time, self.exchange(request)).await {
+            self.out.http(limit.map(|_| time), header, mark.clone()).map_err(Failure::Final)?;
+        let result = match clock.within(time, self.out.exchange(request)).await {
             Some(result) => result,
             None if mark.is_unsent() => {
                 Err(Failure::Broken { outcome: Outcome::NotSent, source: None })
             }
             None => Err(Failure::Broken { outcome: Outcome::TimedOut, source: None }),
         };
-        let code = match &result {
+        self.count(&result, clock.now() - started);
+        if mark.was_resent() {
+            self.doubt |= self.request.verb.writes();
+        }
+        result
+    }
+
+    fn count(&self, result: &Result<Answer, Failure>, took: Duration) {
+        let code = match result {
             Ok(answer) => answer.status.as_str().to_owned(),
             Err(failure) => failure.code(),
         };
-        Span::current().record("attempts", self.attempt).record("code", code.as_str());
+        self.span.record("attempts", self.attempt).record("code", code.as_str());
         let (method, host) = (self.method(), self.shared.host.as_str());
         let metrics = &self.shared.seams.metrics;
         metrics.count(&REST_REQUESTS, &[&code, method, host], 1);
-        metrics.observe(&REST_SECONDS, &[method, host], clock.now() - started);
-        result
+        metrics.observe(&REST_SECONDS, &[method, host], took);
     }
 
     /// Writes may take as long as the call: an admission webhook may be slow, and giving up early
@@ -296,103 +252,6 @@ impl<'a> Call<'a> {
             Verb::Get | Verb::Watch => Some(HEAD_TIMEOUT),
             Verb::List => Some(LIST_HEAD_TIMEOUT),
             _ => None,
-        }
-    }
-
-    fn http(
-        &self,
-        limit: Option<Duration>,
-        credentials: Option<&HeaderValue>,
-        mark: Attempt,
-    ) -> Result<HttpRequest, Error> {
-        let request = self.request;
-        let mut http = http::Request::new(Full::new(request.body.clone()));
-        *http.method_mut() = request.method.clone();
-        *http.uri_mut() = self.uri(limit)?;
-        let headers = http.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
-        headers.insert(USER_AGENT, self.shared.user_agent.clone());
-        headers.extend(self.shared.headers.clone());
-        for name in request.headers.keys() {
-            headers.remove(name);
-        }
-        headers.extend(request.headers.clone());
-        if let Some(credentials) = credentials {
-            headers.insert(AUTHORIZATION, credentials.clone());
-        }
-        http.extensions_mut().insert(mark);
-        Ok(http)
-    }
-
-    fn uri(&self, limit: Option<Duration>) -> Result<Uri, Error> {
-        let request = self.request;
-        let mut uri = format!("{}{}", self.shared.base, request.path);
-        let mut separator = '?';
-        let mut add = |key: &str, value: &str| {
-            uri.push(separator);
-            uri.push_str(key);
-            uri.push('=');
-            uri.extend(utf8_percent_encode(value, QUERY));
-            separator = '&';
-        };
-        for (key, value) in &request.query {
-            add(key, value);
-        }
-        let managed =
-            matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
-        if managed && request.parameter("fieldManager").is_none() {
-            add("fieldManager", &self.client.manager);
-        }
-        if let Some(limit) = limit {
-            // The server stops working on it when we stop waiting for it.
-            add("timeout", &format!("{}s", limit.as_secs().max(1)));
-        }
-        uri.parse().map_err(|error| {
-            let text = format!("cannot {}: `{}` is no path", request.what, request.path);
-            Error::new(ErrorKind::Usage, text).because(error)
-        })
-    }
-
-    async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
-        let response = self.shared.stack.clone().oneshot(request).await.map_err(broken)?;
-        let (parts, body) = response.into_parts();
-        self.show_warnings(&parts.headers);
-        let (status, headers) = (parts.status, parts.headers);
-        if !status.is_success() {
-            return Err(error_answer(status, &headers, body).await);
-        }
-        if !self.whole {
-            return Ok(Answer { status, headers, read: Bytes::new(), rest: Some(body) });
-        }
-        let (read, ended) = read_body(body, BODY_LIMIT).await;
-        match ended {
-            Ended::Whole => {}
-            Ended::TooLong => {
-                let (what, mebibytes) = (&self.request.what, BODY_LIMIT >> 20);
-                let text = format!("cannot {what}: the answer is larger than {mebibytes} MiB");
-                return Err(Failure::Final(Error::new(ErrorKind::Decode, text)));
-            }
-            Ended::Broken(error) => {
-                return Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) });
-            }
-        }
-        Ok(Answer { status, headers, read, rest: None })
-    }
-
-    /// Logs each different text of `Warning: 299` once.
-    fn show_warnings(&self, headers: &HeaderMap) {
-        for warning in headers.get_all(WARNING) {
-            let Some(text) = warning.to_str().ok().and_then(|text| text.strip_prefix("299 "))
-            else {
-                continue;
-            };
-            let text = text.split_once(' ').map_or(text, |(_, text)| text).trim_matches('"');
-            let mut warned = self.shared.warned.lock();
-            let new = warned.len() < MAX_WARNINGS && warned.insert(text.to_owned());
-            drop(warned);
-            if new {
-                tracing::warn!(path = %self.request.path, "the API server warns: {text}");
-            }
         }
     }
 
@@ -474,77 +333,4 @@ fn root(error: &(dyn std::error::Error + 'static)) -> Option<String> {
         source = next;
     }
     Some(source.to_string())
-}
-
-/// What the stack's error says about the attempt; an unknown one leaves doubt.
-fn broken(error: BoxError) -> Failure {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
-    let mut outcome = Outcome::Lost;
-    while let Some(source) = cause {
-        if let Some(transport) = source.downcast_ref::<TransportError>() {
-            outcome = transport.outcome;
-            break;
-        }
-        cause = source.source();
-    }
-    Failure::Broken { outcome, source: Some(error) }
-}
-
-async fn error_answer(code: StatusCode, headers: &HeaderMap, body: ResponseBody) -> Failure {
-    // A broken error answer is an answer all the same.
-    let (read, _) = read_body(body, ERROR_BODY_LIMIT).await;
-    let status = status::of_answer(code, headers, &read);
-    let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    let asked = (asked > 0).then(|| Duration::from_secs(asked));
-    let retry_after = status::retry_after(headers).or(asked);
-    Failure::Status { status, code: code.as_u16(), retry_after }
-}
-
-/// How the reading of a body ended.
-enum Ended {
-    Whole,
-    TooLong,
-    Broken(BoxError),
-}
-
-/// At most `limit` bytes of a body.
-async fn read_body(mut body: ResponseBody, limit: usize) -> (Bytes, Ended) {
-    let mut read: Vec<u8> = Vec::new();
-    let mut first = Bytes::new();
-    loop {
-        let data = match body.frame().await {
-            None => break,
-            Some(Err(error)) => return (joined(first, read), Ended::Broken(error)),
-            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-        };
-        if first.len() + read.len() + data.len() > limit {
-            return (joined(first, read), Ended::TooLong);
-        }
-        if first.is_empty() && read.is_empty() {
-            // A body of one piece, as most are, is not copied.
-            first = data;
-            continue;
-        }
-        if read.is_empty() {
-            read.extend_from_slice(&std::mem::take(&mut first));
-        }
-        read.extend_from_slice(&data);
-    }
-    (joined(first, read), Ended::Whole)
-}
-
-/// One of the two is empty.
-fn joined(first: Bytes, read: Vec<u8>) -> Bytes {
-    if read.is_empty() { first } else { read.into() }
-}
-
-/// Refuses paths that would be another path once a server or proxy has tidied them.
-fn check_path(request: &Request) -> Result<(), Error> {
-    let path = &request.path;
-    let dots = path.split('/').any(|segment| segment == "." || segment == "..");
-    if path.starts_with('/') && !dots && !path.contains(['?', '#', '\\']) {
-        return Ok(());
-    }
-    let text = format!("cannot {}: `{path}` is no path to send a request to", request.what);
-    Err(Error::new(ErrorKind::Usage, text))
 }

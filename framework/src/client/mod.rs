@@ -6,6 +6,7 @@
 //! Not here: client-side rate limits (API servers have priority and fairness), proxies, and the
 //! caching of discovery.
 
+mod attempt;
 mod auth;
 mod builder;
 mod call;

@@ -43,16 +43,22 @@ pub(crate) struct Attempt {
     /// Does executing it twice do no harm?
     pub(crate) repeatable: bool,
     unsent: Arc<AtomicBool>,
+    resent: Arc<AtomicBool>,
 }
 
 impl Attempt {
     pub(crate) fn new(head_until: Instant, repeatable: bool) -> Self {
-        Self { head_until, repeatable, unsent: Arc::default() }
+        Self { head_until, repeatable, unsent: Arc::default(), resent: Arc::default() }
     }
 
     /// Is it certain that nothing was sent? False until the transport says so.
     pub(crate) fn is_unsent(&self) -> bool {
         self.unsent.load(Ordering::Relaxed)
+    }
+
+    /// Was it sent again at once, after a connection that had been idle broke?
+    pub(crate) fn was_resent(&self) -> bool {
+        self.resent.load(Ordering::Relaxed)
     }
 
     fn set_unsent(&self, unsent: bool) {
@@ -137,6 +143,7 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
             Err(error) if reused && error.outcome == Outcome::NotSent => fresh = true,
             Err(error) if reused && repeatable && error.outcome == Outcome::Lost => {
                 lost_before = true;
+                attempt.iter().for_each(|attempt| attempt.resent.store(true, Ordering::Relaxed));
                 fresh = true;
             }
             result => {

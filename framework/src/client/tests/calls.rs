@@ -123,6 +123,39 @@ async fn a_server_that_is_down_ends_in_a_connect_error_within_the_deadline() {
     assert!(started.elapsed() < Duration::from_secs(30));
 }
 
+/// Opens nothing, ever.
+#[derive(Debug)]
+struct BlackHole;
+
+impl Connect for BlackHole {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_without_a_connection_was_certainly_not_executed() {
+    let client = Client::over(Arc::new(BlackHole), seams());
+    let error = client.send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
+}
+
+/// Repeated after doubt, a refusal may be the echo of our own success.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_after_a_repeated_write_says_that_it_may_be_our_own() {
+    for first in [vec![Reply::Answer(504, "")], vec![Reply::Answer(200, "{}"), Reply::Cut]] {
+        let idle = first.len() > 1;
+        let server = Server::with(first.into_iter().chain([Reply::Answer(409, "conflict")]));
+        let client = client(&server);
+        if idle {
+            client.send(get()).await.unwrap();
+        }
+        let error = client.send(apply()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
+    }
+}
+
 /// G-R4
 #[tokio::test(start_paused = true)]
 async fn retries_of_a_failing_server_stay_within_the_budget() {
@@ -324,7 +357,6 @@ async fn the_same_seed_waits_the_same_times() {
 #[tokio::test(start_paused = true)]
 async fn a_layer_sees_each_attempt_with_its_credentials() {
     use tower::util::MapRequestLayer;
-    let path = token_file("layer", "t");
     let server = Server::with([Reply::Answer(503, ""), Reply::Answer(200, "{}")]);
     let seen = Arc::new(AtomicU32::new(0));
     let count = Arc::clone(&seen);
@@ -334,8 +366,6 @@ async fn a_layer_sees_each_attempt_with_its_credentials() {
         request.headers_mut().insert("x-layer", "1".parse().unwrap());
         request
     });
-    let config = with_token_file(&server, &path);
-    drop(config);
     let client = Client::builder()
         .config(ClientConfig::new("https://c").unwrap().with_token("t"))
         .connector(Arc::new(Wire(Arc::clone(&server))))

@@ -2,6 +2,7 @@
 
 mod calls;
 mod connections;
+mod round_trip;
 mod tls;
 
 use std::collections::VecDeque;
@@ -48,8 +49,6 @@ enum Reply {
 /// A request that the server saw.
 #[derive(Clone, Debug)]
 struct Seen {
-    connection: u32,
-    method: Method,
     /// Path and query.
     target: String,
     headers: HeaderMap,
@@ -103,13 +102,12 @@ impl Server {
 
     async fn answer(
         self: Arc<Self>,
-        connection: u32,
         request: http::Request<Incoming>,
     ) -> Result<http::Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError> {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let target = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
-        let seen = Seen { connection, method: parts.method, target, headers: parts.headers, body };
+        let seen = Seen { target, headers: parts.headers, body };
         self.seen.lock().push(seen);
         let reply = {
             let mut replies = self.replies.lock();
@@ -137,10 +135,10 @@ impl Server {
     }
 
     fn serve(self: Arc<Self>, io: tokio::io::DuplexStream) {
-        let connection = self.connections.fetch_add(1, Ordering::Relaxed) + 1;
+        self.connections.fetch_add(1, Ordering::Relaxed);
         let farewell = Arc::clone(&self.farewell);
         let http2 = self.http2;
-        let service = service_fn(move |request| Arc::clone(&self).answer(connection, request));
+        let service = service_fn(move |request| Arc::clone(&self).answer(request));
         let io = TokioIo::new(io);
         tokio::spawn(async move {
             if http2 {
