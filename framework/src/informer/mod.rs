@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::Client;
 use crate::error::Error;
 use crate::resource::{Resource, ResourceInfo};
+use crate::seams::Seams;
 use crate::store::{Cached, Store};
 
 /// One change of an object, with the old and the new state in hand.
@@ -71,6 +72,11 @@ impl InformerRegistry {
         unimplemented!()
     }
 
+    /// Clock, randomness and metrics of the client.
+    pub fn seams(&self) -> &Seams {
+        unimplemented!()
+    }
+
     /// The informer of a kind; made on first use.
     pub fn informer<K: Resource>(&self) -> Informer<K> {
         unimplemented!()
@@ -96,6 +102,11 @@ impl InformerRegistry {
 impl<K: Resource> Informer<K> {
     /// The cache.
     pub fn store(&self) -> Store<K> {
+        unimplemented!()
+    }
+
+    /// Shows the cache what a write of ours left, before the watch does.
+    pub fn wrote(&self, object: &K) {
         unimplemented!()
     }
 
