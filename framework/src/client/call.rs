@@ -1,0 +1,550 @@
+//! One call: its attempts, its deadline, and the error at its end.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT, WARNING};
+use http::{HeaderMap, HeaderValue, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use parking_lot::Mutex;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use tokio::time::Instant;
+use tower::ServiceExt;
+use tracing::{Instrument, Span};
+
+use super::auth::Credentials;
+use super::pool::Pool;
+use super::retry::{Budget, Decision, Facts, Outcome, Why, decide, leaves_doubt};
+use super::transport::{Attempt, HttpRequest, ResponseBody, Stack, TransportError};
+use super::{ByteStream, Client, Request, Response, Verb};
+use crate::entropy::Entropy;
+use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
+use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
+use crate::seams::Seams;
+use crate::wire::status;
+
+/// Largest answer that [`Client::send`] reads.
+const BODY_LIMIT: usize = 64 << 20;
+/// Largest error answer that is read.
+const ERROR_BODY_LIMIT: usize = 1 << 20;
+/// The head of an answer to a read must come within this time, or another connection is tried.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for lists, which the server may have to collect first.
+const LIST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Different texts of `Warning` headers that are logged.
+const MAX_WARNINGS: usize = 64;
+const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// What all clones of a client share.
+pub(crate) struct Shared {
+    pub(super) stack: Stack,
+    pub(super) pool: Arc<Pool>,
+    pub(super) credentials: Arc<Credentials>,
+    /// Scheme, host, port and path prefix; no slash at the end.
+    pub(super) base: String,
+    pub(super) host: String,
+    pub(super) namespace: String,
+    pub(super) headers: HeaderMap,
+    pub(super) user_agent: HeaderValue,
+    pub(super) timeout: Duration,
+    pub(super) jitter: Entropy,
+    pub(super) budget: Mutex<Budget>,
+    pub(super) warned: Mutex<BTreeSet<String>>,
+    pub(super) seams: Seams,
+}
+
+/// [`Client::send`].
+pub(super) async fn send(client: &Client, request: Request) -> Result<Response, Error> {
+    let span = span(&request);
+    let call = async {
+        let answer = Call::new(client, &request, true)?.run().await?;
+        Ok(Response { status: answer.status, headers: answer.headers, body: answer.read })
+    };
+    Box::pin(call.instrument(span)).await
+}
+
+/// [`Client::stream`].
+pub(super) async fn stream(client: &Client, request: Request) -> Result<ByteStream, Error> {
+    let span = span(&request);
+    let call = async {
+        let answer = Call::new(client, &request, false)?.run().await?;
+        let body = answer.rest.unwrap_or_else(|| {
+            Full::new(answer.read).map_err(|never| match never {}).boxed_unsync()
+        });
+        Ok(ByteStream::new(body, request.what.clone()))
+    };
+    Box::pin(call.instrument(span)).await
+}
+
+fn span(request: &Request) -> Span {
+    tracing::debug_span!(
+        "request",
+        verb = request.verb.as_str(),
+        path = %request.path,
+        attempts = tracing::field::Empty,
+        code = tracing::field::Empty,
+    )
+}
+
+/// A good answer.
+struct Answer {
+    status: StatusCode,
+    headers: HeaderMap,
+    /// The body, when the whole was wanted.
+    read: Bytes,
+    /// The body, when a stream was wanted.
+    rest: Option<ResponseBody>,
+}
+
+/// What an attempt ended in, if not in a good answer.
+enum Failure {
+    /// The server's error answer.
+    Status { status: ApiStatus, code: u16, retry_after: Option<Duration> },
+    /// No answer.
+    Broken { outcome: Outcome, source: Option<BoxError> },
+    /// Trying again would not help, whatever the verb.
+    Final(Error),
+}
+
+impl Failure {
+    fn outcome(&self) -> Option<Outcome> {
+        match self {
+            Self::Status { code, retry_after, .. } => {
+                Some(Outcome::Answered { code: *code, retry_after: *retry_after })
+            }
+            Self::Broken { outcome, .. } => Some(*outcome),
+            Self::Final(_) => None,
+        }
+    }
+
+    /// As `rest_client_requests_total` prints it.
+    fn code(&self) -> String {
+        match self {
+            Self::Status { code, .. } => code.to_string(),
+            _ => "<error>".to_owned(),
+        }
+    }
+}
+
+struct Call<'a> {
+    client: &'a Client,
+    shared: &'a Shared,
+    request: &'a Request,
+    /// Read the whole body within the deadline?
+    whole: bool,
+    deadline: Instant,
+    attempt: u32,
+    refreshed: bool,
+    /// May an earlier attempt have been executed?
+    doubt: bool,
+}
+
+impl<'a> Call<'a> {
+    fn new(client: &'a Client, request: &'a Request, whole: bool) -> Result<Self, Error> {
+        check_path(request)?;
+        let shared = &*client.shared;
+        let now = shared.seams.clock.now();
+        shared.budget.lock().earn(now);
+        let deadline = now + request.timeout.unwrap_or(shared.timeout);
+        Ok(Self {
+            client,
+            shared,
+            request,
+            whole,
+            deadline,
+            attempt: 0,
+            refreshed: false,
+            doubt: false,
+        })
+    }
+
+    async fn run(&mut self) -> Result<Answer, Error> {
+        loop {
+            self.attempt += 1;
+            let limit = self.admit()?;
+            let header = self.credentials().await?;
+            let failure = match self.attempt(limit, header.as_ref()).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let Some(outcome) = failure.outcome() else { return Err(self.error(failure, None)) };
+            let facts = Facts {
+                verb: self.request.verb,
+                repeatable: self.request.repeatable,
+                outcome,
+                attempt: self.attempt,
+                refreshable: !self.refreshed && self.shared.credentials.refreshable(),
+                remaining: self.remaining(),
+            };
+            match decide(facts) {
+                Decision::Fail(why) => return Err(self.error(failure, Some(why))),
+                Decision::Refresh => {
+                    self.refreshed = true;
+                    self.shared.credentials.refused(header.as_ref()).await;
+                    if self.shared.credentials.from_plugin() {
+                        // Open connections carry the old client certificate.
+                        self.shared.pool.retire();
+                    }
+                }
+                Decision::Wait { at_least, jitter } => {
+                    let wait = at_least.max(self.shared.jitter.jitter(jitter));
+                    self.wait(wait, failure, outcome).await?;
+                }
+            }
+        }
+    }
+
+    /// Waits before another attempt, unless time or budget do not allow one.
+    async fn wait(&mut self, wait: Duration, failure: Failure, was: Outcome) -> Result<(), Error> {
+        if wait >= self.remaining() {
+            return Err(self.error(failure, Some(Why::Final)).note("no time is left to try again"));
+        }
+        let clock = &self.shared.seams.clock;
+        if !self.shared.budget.lock().spend(clock.now()) {
+            let note = "not tried again, because too many requests of this client are failing";
+            return Err(self.error(failure, Some(Why::Final)).note(note));
+        }
+        self.doubt |= self.request.verb.writes() && leaves_doubt(was);
+        let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
+        let labels = labels.each_ref().map(String::as_str);
+        self.shared.seams.metrics.count(&REST_RETRIES, &labels, 1);
+        tracing::debug!(attempt = self.attempt, ?wait, ?was, "trying again");
+        clock.sleep(wait).await;
+        Ok(())
+    }
+
+    fn method(&self) -> &str {
+        self.request.method.as_str()
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(self.shared.seams.clock.now())
+    }
+
+    /// Asks the gate about a write; how long the attempt may take.
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        match &self.client.gate {
+            Some(gate) if self.request.verb.writes() => {
+                gate.admit().map_err(|refusal| self.in_doubt(refusal))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
+        let header = self.shared.credentials.header();
+        match self.shared.seams.clock.within(self.remaining(), header).await {
+            Some(Ok(header)) => Ok(header),
+            Some(Err(error)) => {
+                let text = format!("cannot {}: no credentials", self.request.what);
+                Err(self.in_doubt(Error::new(error.kind(), text).because(error)))
+            }
+            None => {
+                let text = format!("cannot {}: no credentials in time", self.request.what);
+                Err(self.in_doubt(Error::new(ErrorKind::Timeout, text)))
+            }
+        }
+    }
+
+    /// An error that stops a call whose earlier attempts may have been executed.
+    fn in_doubt(&self, error: Error) -> Error {
+        if !self.doubt {
+            return error;
+        }
+        let text = format!("cannot {}: an earlier attempt may have worked", self.request.what);
+        Error::new(ErrorKind::Ambiguous, text).because(error)
+    }
+
+    /// Sends the request once, and counts it.
+    async fn attempt(
+        &self,
+        limit: Option<Duration>,
+        header: Option<&HeaderValue>,
+    ) -> Result<Answer, Failure> {
+        let clock = &self.shared.seams.clock;
+        let started = clock.now();
+        let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
+        let head = self.head_timeout().map_or(time, |head| head.min(time));
+        let mark = Attempt::new(started + head, self.request.repeatable);
+        let request =
+            self.http(limit.map(|_| time), header, mark.clone()).map_err(Failure::Final)?;
+        let result = match clock.within(time, self.exchange(request)).await {
+            Some(result) => result,
+            None if mark.is_unsent() => {
+                Err(Failure::Broken { outcome: Outcome::NotSent, source: None })
+            }
+            None => Err(Failure::Broken { outcome: Outcome::TimedOut, source: None }),
+        };
+        let code = match &result {
+            Ok(answer) => answer.status.as_str().to_owned(),
+            Err(failure) => failure.code(),
+        };
+        Span::current().record("attempts", self.attempt).record("code", code.as_str());
+        let (method, host) = (self.method(), self.shared.host.as_str());
+        let metrics = &self.shared.seams.metrics;
+        metrics.count(&REST_REQUESTS, &[&code, method, host], 1);
+        metrics.observe(&REST_SECONDS, &[method, host], clock.now() - started);
+        result
+    }
+
+    /// Writes may take as long as the call: an admission webhook may be slow, and giving up early
+    /// would only leave their fate unknown.
+    fn head_timeout(&self) -> Option<Duration> {
+        match self.request.verb {
+            Verb::Get | Verb::Watch => Some(HEAD_TIMEOUT),
+            Verb::List => Some(LIST_HEAD_TIMEOUT),
+            _ => None,
+        }
+    }
+
+    fn http(
+        &self,
+        limit: Option<Duration>,
+        credentials: Option<&HeaderValue>,
+        mark: Attempt,
+    ) -> Result<HttpRequest, Error> {
+        let request = self.request;
+        let mut http = http::Request::new(Full::new(request.body.clone()));
+        *http.method_mut() = request.method.clone();
+        *http.uri_mut() = self.uri(limit)?;
+        let headers = http.headers_mut();
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        headers.insert(USER_AGENT, self.shared.user_agent.clone());
+        headers.extend(self.shared.headers.clone());
+        for name in request.headers.keys() {
+            headers.remove(name);
+        }
+        headers.extend(request.headers.clone());
+        if let Some(credentials) = credentials {
+            headers.insert(AUTHORIZATION, credentials.clone());
+        }
+        http.extensions_mut().insert(mark);
+        Ok(http)
+    }
+
+    fn uri(&self, limit: Option<Duration>) -> Result<Uri, Error> {
+        let request = self.request;
+        let mut uri = format!("{}{}", self.shared.base, request.path);
+        let mut separator = '?';
+        let mut add = |key: &str, value: &str| {
+            uri.push(separator);
+            uri.push_str(key);
+            uri.push('=');
+            uri.extend(utf8_percent_encode(value, QUERY));
+            separator = '&';
+        };
+        for (key, value) in &request.query {
+            add(key, value);
+        }
+        let managed =
+            matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
+        if managed && request.parameter("fieldManager").is_none() {
+            add("fieldManager", &self.client.manager);
+        }
+        if let Some(limit) = limit {
+            // The server stops working on it when we stop waiting for it.
+            add("timeout", &format!("{}s", limit.as_secs().max(1)));
+        }
+        uri.parse().map_err(|error| {
+            let text = format!("cannot {}: `{}` is no path", request.what, request.path);
+            Error::new(ErrorKind::Usage, text).because(error)
+        })
+    }
+
+    async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
+        let response = self.shared.stack.clone().oneshot(request).await.map_err(broken)?;
+        let (parts, body) = response.into_parts();
+        self.show_warnings(&parts.headers);
+        let (status, headers) = (parts.status, parts.headers);
+        if !status.is_success() {
+            return Err(error_answer(status, &headers, body).await);
+        }
+        if !self.whole {
+            return Ok(Answer { status, headers, read: Bytes::new(), rest: Some(body) });
+        }
+        let (read, ended) = read_body(body, BODY_LIMIT).await;
+        match ended {
+            Ended::Whole => {}
+            Ended::TooLong => {
+                let (what, mebibytes) = (&self.request.what, BODY_LIMIT >> 20);
+                let text = format!("cannot {what}: the answer is larger than {mebibytes} MiB");
+                return Err(Failure::Final(Error::new(ErrorKind::Decode, text)));
+            }
+            Ended::Broken(error) => {
+                return Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) });
+            }
+        }
+        Ok(Answer { status, headers, read, rest: None })
+    }
+
+    /// Logs each different text of `Warning: 299` once.
+    fn show_warnings(&self, headers: &HeaderMap) {
+        for warning in headers.get_all(WARNING) {
+            let Some(text) = warning.to_str().ok().and_then(|text| text.strip_prefix("299 "))
+            else {
+                continue;
+            };
+            let text = text.split_once(' ').map_or(text, |(_, text)| text).trim_matches('"');
+            let mut warned = self.shared.warned.lock();
+            let new = warned.len() < MAX_WARNINGS && warned.insert(text.to_owned());
+            drop(warned);
+            if new {
+                tracing::warn!(path = %self.request.path, "the API server warns: {text}");
+            }
+        }
+    }
+
+    /// What the caller gets to read.
+    fn error(&self, failure: Failure, why: Option<Why>) -> Error {
+        let what = &self.request.what;
+        let writes = self.request.verb.writes();
+        let error = match failure {
+            Failure::Final(error) => return self.in_doubt(error),
+            Failure::Status { status, code, retry_after } => {
+                let outcome = Outcome::Answered { code, retry_after };
+                let error = Error::from_status(what, status).with_retry_after(retry_after);
+                if writes && leaves_doubt(outcome) {
+                    error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
+                } else {
+                    error
+                }
+            }
+            Failure::Broken { outcome, source } => self.broken(outcome, source),
+        };
+        let error = match why {
+            Some(Why::WaitTooLong(wait)) => {
+                let seconds = wait.as_secs();
+                let left = self.remaining().as_secs();
+                error.note(&format!(
+                    "the server asks to wait {seconds} s, which is more than the 60 s that are \
+                     obeyed or the {left} s that are left"
+                ))
+            }
+            _ => error,
+        };
+        let error =
+            if self.doubt { error.note("an earlier attempt may have worked") } else { error };
+        match self.attempt {
+            1 => error,
+            attempts => error.note(&format!("tried {attempts} times")),
+        }
+    }
+
+    fn broken(&self, outcome: Outcome, source: Option<BoxError>) -> Error {
+        let (what, host) = (&self.request.what, &self.shared.host);
+        let writes = self.request.verb.writes();
+        let (kind, text) = match outcome {
+            Outcome::NotSent if !self.doubt => {
+                (ErrorKind::Connect, format!("no connection to {host}"))
+            }
+            Outcome::TimedOut if !writes => {
+                (ErrorKind::Timeout, format!("{host} did not answer in time"))
+            }
+            Outcome::TimedOut => (
+                ErrorKind::Ambiguous,
+                format!("{host} did not answer in time; it may have been executed"),
+            ),
+            _ if writes => (
+                ErrorKind::Ambiguous,
+                format!("the connection to {host} broke; it may have been executed"),
+            ),
+            _ => (ErrorKind::Transport, format!("the connection to {host} broke")),
+        };
+        let mut text = format!("cannot {what}: {text}");
+        if let Some(source) = &source {
+            // "no connection" without the reason would be of little help in a one-line log.
+            if let Some(root) = root(&**source) {
+                text = format!("{text}: {root}");
+            }
+        }
+        let error = Error::new(kind, text);
+        match source {
+            Some(source) => error.because(source),
+            None => error,
+        }
+    }
+}
+
+/// The innermost cause's text.
+fn root(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut source = error.source()?;
+    while let Some(next) = source.source() {
+        source = next;
+    }
+    Some(source.to_string())
+}
+
+/// What the stack's error says about the attempt; an unknown one leaves doubt.
+fn broken(error: BoxError) -> Failure {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
+    let mut outcome = Outcome::Lost;
+    while let Some(source) = cause {
+        if let Some(transport) = source.downcast_ref::<TransportError>() {
+            outcome = transport.outcome;
+            break;
+        }
+        cause = source.source();
+    }
+    Failure::Broken { outcome, source: Some(error) }
+}
+
+async fn error_answer(code: StatusCode, headers: &HeaderMap, body: ResponseBody) -> Failure {
+    // A broken error answer is an answer all the same.
+    let (read, _) = read_body(body, ERROR_BODY_LIMIT).await;
+    let status = status::of_answer(code, headers, &read);
+    let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+    let asked = (asked > 0).then(|| Duration::from_secs(asked));
+    let retry_after = status::retry_after(headers).or(asked);
+    Failure::Status { status, code: code.as_u16(), retry_after }
+}
+
+/// How the reading of a body ended.
+enum Ended {
+    Whole,
+    TooLong,
+    Broken(BoxError),
+}
+
+/// At most `limit` bytes of a body.
+async fn read_body(mut body: ResponseBody, limit: usize) -> (Bytes, Ended) {
+    let mut read: Vec<u8> = Vec::new();
+    let mut first = Bytes::new();
+    loop {
+        let data = match body.frame().await {
+            None => break,
+            Some(Err(error)) => return (joined(first, read), Ended::Broken(error)),
+            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
+        };
+        if first.len() + read.len() + data.len() > limit {
+            return (joined(first, read), Ended::TooLong);
+        }
+        if first.is_empty() && read.is_empty() {
+            // A body of one piece, as most are, is not copied.
+            first = data;
+            continue;
+        }
+        if read.is_empty() {
+            read.extend_from_slice(&std::mem::take(&mut first));
+        }
+        read.extend_from_slice(&data);
+    }
+    (joined(first, read), Ended::Whole)
+}
+
+/// One of the two is empty.
+fn joined(first: Bytes, read: Vec<u8>) -> Bytes {
+    if read.is_empty() { first } else { read.into() }
+}
+
+/// Refuses paths that would be another path once a server or proxy has tidied them.
+fn check_path(request: &Request) -> Result<(), Error> {
+    let path = &request.path;
+    let dots = path.split('/').any(|segment| segment == "." || segment == "..");
+    if path.starts_with('/') && !dots && !path.contains(['?', '#', '\\']) {
+        return Ok(());
+    }
+    let text = format!("cannot {}: `{path}` is no path to send a request to", request.what);
+    Err(Error::new(ErrorKind::Usage, text))
+}
