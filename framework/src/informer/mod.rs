@@ -106,7 +106,7 @@ impl<K: Resource> Informer<K> {
     }
 
     /// Shows the cache what a write of ours left, before the watch does.
-    pub fn wrote(&self, object: &K) {
+    pub fn wrote(&self, object: &K) -> Result<(), Error> {
         unimplemented!()
     }
 

@@ -102,6 +102,7 @@ impl Stage {
             queue: WorkQueue::new(QueueSettings::new("test").workers(workers), &seams),
             step: Arc::clone(&script) as Arc<dyn Step>,
             timeout: Duration::from_secs(300),
+            pace: Arc::default(),
             meter: Meter::new(seams.metrics.clone(), "test", workers),
             seams,
             reconciles: Arc::default(),
@@ -227,6 +228,24 @@ async fn poisoned_keys_hold_at_most_half_of_the_workers() {
     stage.add("fine");
     pass(Duration::from_secs(1)).await;
     assert_eq!(stage.script.runs("fine"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_wakes_itself_is_slowed_down_and_disturbs_no_other() {
+    let stage = Stage::start(2, LONG);
+    for _ in 0..600 {
+        stage.add("hot");
+        pass(Duration::from_millis(100)).await;
+    }
+    let runs = stage.script.runs("hot");
+    assert!(runs <= 51 + 60, "{runs}");
+    stage.add("hot");
+    stage.add("hot");
+    pass(Duration::from_millis(10)).await;
+    stage.add("fine");
+    pass(Duration::from_secs(2)).await;
+    assert_eq!(stage.script.runs("fine"), 1);
+    assert_eq!(stage.counted(&names::RECONCILE_ERRORS, &["test"]), 0);
 }
 
 #[tokio::test(start_paused = true)]
