@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::TypeSchema;
 use super::builtin;
-use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table};
+use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
 
 /// Depth beyond which a schema is taken as "anything"; real ones stay below 30.
 const MAX_DEPTH: usize = 128;
@@ -73,6 +73,7 @@ impl Reader {
                     node: self.node(property, open, depth + 1),
                     required: required(name),
                     default: property.get("default").cloned(),
+                    written: Written::Default,
                     strategy: Strategy::default(),
                     map_type: None,
                 };
@@ -121,6 +122,7 @@ impl Reader {
                 node,
                 required: false,
                 default: None,
+                written: Written::Default,
                 strategy: Strategy::default(),
                 map_type: None,
             };

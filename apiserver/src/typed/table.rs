@@ -81,9 +81,21 @@ pub(crate) struct Field {
     pub(crate) node: Id,
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
+    pub(crate) written: Written,
     pub(crate) strategy: Strategy,
     /// The field says how its map merges, unlike its type.
     pub(crate) map_type: Option<&'static str>,
+}
+
+/// What is written for a field that is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Its default, if that is zero; null when it is required.
+    Default,
+    /// Null.
+    Null,
+    /// Nothing.
+    Never,
 }
 
 /// How a strategic merge patch treats a field.
