@@ -13,6 +13,8 @@
 mod real;
 mod settle;
 #[cfg(test)]
+mod operator_tests;
+#[cfg(test)]
 mod tests;
 
 pub use settle::RunningOperator;
