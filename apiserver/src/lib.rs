@@ -3,8 +3,15 @@
 //! It imports nothing of the operator framework: client and server are two independent readings of
 //! the Kubernetes API.
 
+pub mod apply;
+pub mod auth;
 pub mod crd_schema;
+pub mod patch;
+pub mod rbac;
 pub mod served;
+pub mod table;
+mod tls;
+pub mod typed;
 
 use std::net::SocketAddr;
 
