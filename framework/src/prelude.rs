@@ -1,7 +1,7 @@
 //! What most operators import: `use windlass::prelude::*`.
 
 pub use crate::client::Client;
-pub use crate::conditions::{Conditions, met, unmet};
+pub use crate::conditions::{Conditions, met, unknown, unmet};
 pub use crate::controller::{
     Action, Context, Controller, Failure, Finalize, Reconciler, Result, Wiring,
 };

@@ -99,9 +99,11 @@ impl Core {
 
     /// What the watches have shown.
     pub(crate) fn view(&self) -> CacheView {
-        let versions = self.store.content().into_iter().map(|object| {
-            (object.key().clone(), object.head().resource_version().to_owned())
-        });
+        let versions = self
+            .store
+            .content()
+            .into_iter()
+            .map(|object| (object.key().clone(), object.head().resource_version().to_owned()));
         CacheView {
             info: self.store.info().clone(),
             namespaces: self

@@ -10,10 +10,10 @@
 //! Absent: fault injection, exploration of crash points, a controller manager beside the real
 //! server.
 
-mod real;
-mod settle;
 #[cfg(test)]
 mod operator_tests;
+mod real;
+mod settle;
 #[cfg(test)]
 mod tests;
 
