@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, Unexpected, Visitor};
 use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -12,13 +13,49 @@ pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::Cust
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
-pub use crate::crd::definition::{Column, Definition, Field, Scale, crd, schema_of};
+pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
 
 use crate::controller::Reconciler;
 
 /// Metadata with that name.
 pub fn named(name: String) -> ObjectMeta {
     ObjectMeta { name: Some(name), ..ObjectMeta::default() }
+}
+
+/// [`Serialize`], with a text for types of fields that are not.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a resource: it is not `Serialize`",
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
+)]
+pub trait Written: Serialize {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> Written for T {}
+
+/// [`Deserialize`], with a text for types of fields that are not.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a resource: it is not `Deserialize`",
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`"
+)]
+pub trait Readable<'de>: Deserialize<'de> {}
+
+#[diagnostic::do_not_recommend]
+impl<'de, T: Deserialize<'de>> Readable<'de> for T {}
+
+/// [`JsonSchema`], with a text for types of fields that have none.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a resource: it is not `JsonSchema`",
+    note = "the types of a resource derive `Serialize`, `Deserialize` and `JsonSchema`",
+    note = "for a type of another crate see `windlass::crd::shapes`"
+)]
+pub trait Described: JsonSchema {}
+
+#[diagnostic::do_not_recommend]
+impl<T: JsonSchema> Described for T {}
+
+/// The schema of a field's type.
+pub fn schema_of<T: Described>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
 }
 
 /// Begins an object: `apiVersion` and `kind`.
@@ -41,7 +78,7 @@ pub fn begin<S: Serializer>(
 ///
 /// # Errors
 /// Those of the serializer.
-pub fn write<S: SerializeStruct, T: Serialize>(
+pub fn write<S: SerializeStruct, T: Written>(
     out: &mut S,
     name: &'static str,
     value: &T,
@@ -53,7 +90,7 @@ pub fn write<S: SerializeStruct, T: Serialize>(
 ///
 /// # Errors
 /// Those of the serializer.
-pub fn write_option<S: SerializeStruct, T: Serialize>(
+pub fn write_option<S: SerializeStruct, T: Written>(
     out: &mut S,
     name: &'static str,
     value: &Option<T>,
@@ -93,7 +130,7 @@ pub fn next_field<'de, A: MapAccess<'de>>(
 ///
 /// # Errors
 /// Those of the deserializer; the field stood there before.
-pub fn read<'de, A: MapAccess<'de>, T: Deserialize<'de>>(
+pub fn read<'de, A: MapAccess<'de>, T: Readable<'de>>(
     map: &mut A,
     name: &'static str,
     into: &mut Option<T>,

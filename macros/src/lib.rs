@@ -1,6 +1,6 @@
 //! The derive macros of the windlass operator framework.
 //!
-//! `windlass` re-exports them; their documentation stands there, beside the traits they implement.
+//! `windlass` re-exports them, and the code they generate names `windlass` only.
 //! Both work in the same steps: `attrs` reads keys with their spans, `model` is what will be
 //! generated, `check` holds the rules that span several keys, `expand` quotes. All faults are
 //! reported at once, each on the token that is wrong; the impls are emitted even then, so that one
@@ -14,14 +14,14 @@ mod resource;
 
 use proc_macro::TokenStream;
 
-/// Makes a struct a Kubernetes resource. See `windlass::CustomResource`.
+#[doc = include_str!("../docs/custom_resource.md")]
 #[proc_macro_derive(CustomResource, attributes(resource, index))]
 pub fn custom_resource(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     resource::derive(&input).into()
 }
 
-/// Wires a reconciler. See `windlass::Controller`.
+#[doc = include_str!("../docs/controller.md")]
 #[proc_macro_derive(Controller, attributes(controller))]
 pub fn controller(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceValidation, JSONSchemaProps,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::schema::{Faults, field_schema};
@@ -83,11 +83,6 @@ pub struct Field {
     pub doc: &'static str,
     /// Its type's schema.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
-}
-
-/// The schema of a type, for [`Field::schema`].
-pub fn schema_of<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    generator.subschema_for::<T>()
 }
 
 /// The definition as a manifest.

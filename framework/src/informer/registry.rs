@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, Synced};
-use super::{Informer, InformerStatus};
+use super::{CacheView, Informer, InformerStatus};
 use crate::client::Client;
 use crate::reflector::{ApiServer, Habits, ListWatch};
 use crate::resource::{Resource, ResourceInfo, Scope};
@@ -139,6 +139,11 @@ impl InformerRegistry {
         Core::new(store, scopes, inner.seams.clone(), Arc::clone(&inner.habits))
     }
 
+    /// Clock, randomness and metrics of the client.
+    pub fn seams(&self) -> &Seams {
+        &self.inner.seams
+    }
+
     /// Runs every informer, those of today and those asked for later, until `stop`; returns when
     /// their tasks have ended. Call it once.
     pub async fn run(&self, stop: CancellationToken) {
@@ -189,6 +194,15 @@ impl InformerRegistry {
                 let _ = core.sync().wait_for(|sync| *sync != Synced::Pending).await;
             }
         }
+    }
+
+    /// What the watches have shown, per informer, by kind: for comparing a cache with its server.
+    pub fn views(&self) -> Vec<CacheView> {
+        let cores: Vec<_> = {
+            let informers = self.inner.informers.lock();
+            informers.by_kind.values().map(Arc::clone).collect()
+        };
+        cores.iter().map(|core| core.view()).collect()
     }
 
     /// One entry per informer, by kind.

@@ -25,11 +25,12 @@ pub(super) struct Attrs {
     pub(super) workers: Option<At<usize>>,
 }
 
-/// `watches(Secret, by = path::to::mapper)`
+/// `watches(Secret, by = path::to::mapper)` or `watches(Secret, index = Website::BY_SECRET)`
 #[derive(Debug)]
 pub(super) struct WatchAttr {
     pub(super) kind: Type,
     pub(super) by: Expr,
+    pub(super) is_index: bool,
 }
 
 /// One verb on one kind.
@@ -94,8 +95,9 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
         return Err(missing(syn::spanned::Spanned::span(&kind)));
     }
     let key = input.call(Ident::parse_any)?;
-    if key != "by" {
-        return Err(syn::Error::new(key.span(), unknown("key", &key.to_string(), &["by"])));
+    if key != "by" && key != "index" {
+        let message = unknown("key", &key.to_string(), &["by", "index"]);
+        return Err(syn::Error::new(key.span(), message));
     }
     input.parse::<Token![=]>()?;
     let by = input.parse()?;
@@ -103,7 +105,7 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
     if !input.is_empty() {
         return Err(input.error(format_args!("`watches` is written `{WATCH}`")));
     }
-    Ok(WatchAttr { kind, by })
+    Ok(WatchAttr { kind, by, is_index: key == "index" })
 }
 
 /// `get list Pod, create Event`: verbs, then the kind they are granted on.

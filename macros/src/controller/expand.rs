@@ -78,7 +78,12 @@ fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
         .map(|kind| quote_spanned!(at(kind.span())=> let wiring = wiring.owns::<#kind>();));
     let watches = attrs.watches.iter().map(|watch| {
         let (kind, by) = (&watch.kind, &watch.by);
-        quote_spanned!(at(by.span())=> let wiring = wiring.watches::<#kind>(#by);)
+        let place = at(by.span());
+        if watch.is_index {
+            quote_spanned!(place=> let wiring = wiring.watches_by::<#kind, _>(#by);)
+        } else {
+            quote_spanned!(place=> let wiring = wiring.watches::<#kind>(#by);)
+        }
     });
     let finalizer = attrs.finalizer.as_ref().map(|name| {
         let (text, place) = (&name.value, at(name.span));

@@ -40,7 +40,7 @@ mod tests {
     fn every_key_is_read() {
         let (attrs, faults) = read(&parse_quote! {
             #[controller(for = Website, owns(Deployment, Service), name = "sites", workers = 8)]
-            #[controller(watches(Secret, by = maps::of_secret), watches(ConfigMap, by = of_map))]
+            #[controller(watches(Secret, by = maps::of_secret), watches(ConfigMap, index = A::BY_MAP))]
             #[controller(finalizer = "example.dev/dns", can(get list Pod, create core::v1::Event))]
             struct Sites;
         });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Pod, Secret, Service};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use windlass::{Controller, CustomResource};
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced, short = "ws")]
 #[resource(column(name = "Host", path = ".spec.host"))]
-#[index(by_host = spec.host)]
+#[index(by_host = spec.host, by_certificate = spec.certificate)]
 pub struct Website {
     pub metadata: ObjectMeta,
     pub spec: WebsiteSpec,
@@ -29,6 +29,8 @@ pub struct WebsiteSpec {
     pub host: String,
     #[schemars(range(min = 1, max = 50))]
     pub replicas: i32,
+    /// Secret that holds the certificate.
+    pub certificate: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -38,7 +40,8 @@ pub struct WebsiteStatus {
 
 #[derive(Controller)]
 #[controller(for = Website, owns(Deployment, Service), finalizer = "example.dev/dns", can(get Pod))]
-#[controller(watches(Secret, by = sites_of), name = "sites", workers = 8, can(list Pod, get Deployment))]
+#[controller(watches(Secret, index = Website::BY_CERTIFICATE))]
+#[controller(watches(ConfigMap, by = sites_of), name = "sites", workers = 8, can(list Pod, get Deployment))]
 struct Sites {
     every: Duration,
 }
@@ -57,14 +60,14 @@ impl Finalize for Sites {
     }
 }
 
-fn sites_of(_: &Cached<Secret>) -> Vec<ObjectKey> {
+fn sites_of(_: &Cached<ConfigMap>) -> Vec<ObjectKey> {
     Vec::new()
 }
 
 fn granted<C>()
 where
     C: Owns<Deployment> + Owns<Service> + Can<verbs::Get, Pod> + Can<verbs::List, Pod>,
-    C: Can<verbs::Watch, Deployment> + Can<verbs::Get, Secret> + Can<verbs::List, Website>,
+    C: Can<verbs::Watch, Deployment> + Can<verbs::Get, Secret> + Can<verbs::Get, ConfigMap> + Can<verbs::List, Website>,
 {
 }
 
@@ -72,6 +75,16 @@ fn main() {
     granted::<Sites>();
     let index: Index<Website, String> = Website::BY_HOST;
     assert_eq!(index.name(), "by_host");
-    let _wiring: fn() -> windlass::controller::Wiring<Sites> =
-        <Sites as windlass::controller::Controller>::wiring;
+    let wiring = <Sites as windlass::controller::Controller>::wiring();
+    let controller = wiring.build(Sites { every: Duration::from_secs(300) });
+    assert_eq!(controller.name(), "sites");
+    let rules = controller.rules();
+    let allows = |group: &str, resource: &str, verb: &str| {
+        rules.iter().any(|rule| {
+            rule.group == group && rule.resource == resource && rule.verbs.contains(verb)
+        })
+    };
+    assert!(allows("", "pods", "list") && !allows("", "pods", "delete"));
+    assert!(allows("apps", "deployments", "patch") && allows("", "secrets", "watch"));
+    assert!(allows("example.dev", "websites", "patch"));
 }

@@ -6,12 +6,12 @@ use super::lower::{Lower, Node};
 
 /// Checks every default in `node`.
 pub(super) fn check(node: &Node, lower: &mut Lower<'_>) {
-    if let Some(default) = node.get("default") {
-        if let Err((place, message)) = fits(default, node) {
-            lower.fault(&format!(
-                "its default {default}{place} {message}; change the default or the rule"
-            ));
-        }
+    if let Some(default) = node.get("default")
+        && let Err((place, message)) = fits(default, node)
+    {
+        lower.fault(&format!(
+            "its default {default}{place} {message}; change the default or the rule"
+        ));
     }
     if let Some(Value::Object(properties)) = node.get("properties") {
         for (name, schema) in properties {
@@ -42,15 +42,15 @@ fn fits(value: &Value, schema: &Node) -> Result<(), Misfit> {
         let nullable = schema.get("nullable") == Some(&Value::Bool(true));
         return if nullable { Ok(()) } else { wrong("is null, which the field may not be".into()) };
     }
-    if let Some(expected) = schema.get("type").and_then(Value::as_str) {
-        if !is_of(value, expected) {
-            return wrong(format!("is not of type {expected}"));
-        }
+    if let Some(expected) = schema.get("type").and_then(Value::as_str)
+        && !is_of(value, expected)
+    {
+        return wrong(format!("is not of type {expected}"));
     }
-    if let Some(Value::Array(values)) = schema.get("enum") {
-        if !values.contains(value) {
-            return wrong(format!("is none of {}", Value::Array(values.clone())));
-        }
+    if let Some(Value::Array(values)) = schema.get("enum")
+        && !values.contains(value)
+    {
+        return wrong(format!("is none of {}", Value::Array(values.clone())));
     }
     bounds(value, schema).or_else(wrong)?;
     children(value, schema)
@@ -92,15 +92,15 @@ fn bounds(value: &Value, schema: &Node) -> Result<(), String> {
     let Some(number) = value.as_f64() else { return Ok(()) };
     let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
     let strict = |key: &str| schema.get(key) == Some(&Value::Bool(true));
-    if let Some(least) = limit("minimum") {
-        if number < least || (number == least && strict("exclusiveMinimum")) {
-            return Err(format!("is below minimum {least}"));
-        }
+    if let Some(least) = limit("minimum")
+        && (number < least || (number == least && strict("exclusiveMinimum")))
+    {
+        return Err(format!("is below minimum {least}"));
     }
-    if let Some(most) = limit("maximum") {
-        if number > most || (number == most && strict("exclusiveMaximum")) {
-            return Err(format!("is above maximum {most}"));
-        }
+    if let Some(most) = limit("maximum")
+        && (number > most || (number == most && strict("exclusiveMaximum")))
+    {
+        return Err(format!("is above maximum {most}"));
     }
     Ok(())
 }

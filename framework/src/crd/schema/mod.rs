@@ -28,7 +28,7 @@ pub struct StructuralSchema {
 /// [`ErrorKind::Usage`] naming every field that has none, and what to change.
 pub fn structural_schema<T: JsonSchema>() -> Result<StructuralSchema, Error> {
     let mut faults = Faults::default();
-    let schema = field_schema("", super::definition::schema_of::<T>, &mut faults);
+    let schema = field_schema("", SchemaGenerator::subschema_for::<T>, &mut faults);
     let tried = format!("derive the schema of {}", T::schema_name());
     let warnings = faults.into_warnings(&tried)?;
     Ok(StructuralSchema { schema: Value::Object(schema), warnings })
@@ -56,12 +56,12 @@ pub(super) fn field_schema(
 /// The API server checks `enum` against null even where null is allowed, but not an `enum` inside
 /// of `allOf` (seen on Kubernetes 1.36): there the values of a nullable field are listed.
 fn nullable_choices(node: &mut Map<String, Value>) {
-    if node.get("nullable") == Some(&Value::Bool(true)) {
-        if let Some(values) = node.remove("enum") {
-            let all = node.entry("allOf").or_insert_with(|| json!([]));
-            if let Value::Array(all) = all {
-                all.push(json!({ "enum": values }));
-            }
+    if node.get("nullable") == Some(&Value::Bool(true))
+        && let Some(values) = node.remove("enum")
+    {
+        let all = node.entry("allOf").or_insert_with(|| json!([]));
+        if let Value::Array(all) = all {
+            all.push(json!({ "enum": values }));
         }
     }
     let below = |value: &mut Value| {

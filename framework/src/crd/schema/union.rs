@@ -331,10 +331,10 @@ fn checks_of(schema: &Node, outside: &Value) -> Node {
     let same = |key: &str, value: &Value| outside.get(key) == Some(value);
     let mut inside: Node =
         checks(schema).into_iter().filter(|(key, value)| !same(key, value)).collect();
-    if schema.get("nullable") == Some(&Value::Bool(true)) {
-        if let Some(values) = inside.remove("enum") {
-            inside.insert("allOf".to_owned(), json!([{ "enum": values }]));
-        }
+    if schema.get("nullable") == Some(&Value::Bool(true))
+        && let Some(values) = inside.remove("enum")
+    {
+        inside.insert("allOf".to_owned(), json!([{ "enum": values }]));
     }
     inside
 }
