@@ -5,6 +5,8 @@
 
 pub mod apply;
 pub mod crd_schema;
+pub mod discovery;
+pub mod openapi;
 pub mod patch;
 pub mod served;
 pub mod table;
