@@ -139,11 +139,6 @@ impl InformerRegistry {
         Core::new(store, scopes, inner.seams.clone(), Arc::clone(&inner.habits))
     }
 
-    /// Clock, randomness and metrics of the client.
-    pub fn seams(&self) -> &Seams {
-        &self.inner.seams
-    }
-
     /// Runs every informer, those of today and those asked for later, until `stop`; returns when
     /// their tasks have ended. Call it once.
     pub async fn run(&self, stop: CancellationToken) {
