@@ -20,6 +20,32 @@ PREFIXES = [
 ]
 REF = "#/components/schemas/"
 
+# Optional fields that the server always writes, as null when unset. The documents do not tell
+# them from others; they were found by creating such objects (see the conditions rule in `field`).
+WRITTEN = {
+    ("io.k8s.api.autoscaling.v2.HorizontalPodAutoscalerStatus", "currentMetrics"),
+    ("io.k8s.api.core.v1.ContainerStateRunning", "startedAt"),
+    ("io.k8s.api.core.v1.ContainerStateTerminated", "finishedAt"),
+    ("io.k8s.api.core.v1.ContainerStateTerminated", "startedAt"),
+    ("io.k8s.api.core.v1.Event", "eventTime"),
+    ("io.k8s.api.core.v1.Event", "firstTimestamp"),
+    ("io.k8s.api.core.v1.Event", "lastTimestamp"),
+    ("io.k8s.api.core.v1.EventSeries", "lastObservedTime"),
+    ("io.k8s.api.events.v1.Event", "deprecatedFirstTimestamp"),
+    ("io.k8s.api.events.v1.Event", "deprecatedLastTimestamp"),
+    ("io.k8s.api.storage.v1.VolumeError", "time"),
+}
+
+# Optional fields with a zero default that the server nevertheless omits when unset; it writes all
+# others. So does it every optional `name` with a default.
+OMITTED = {
+    ("io.k8s.api.autoscaling.v1.ScaleSpec", "replicas"),
+    ("io.k8s.api.core.v1.AzureDiskVolumeSource", "readOnly"),
+    ("io.k8s.api.core.v1.FileKeySelector", "optional"),
+    ("io.k8s.api.core.v1.GRPCAction", "service"),
+    ("io.k8s.api.core.v1.ReplicationControllerSpec", "minReadySeconds"),
+}
+
 
 def get(server, token, path):
     """One document of the server, as JSON; its certificate is not checked."""
@@ -81,11 +107,22 @@ def form(schema):
     return "o"
 
 
-def field(name, schema, required):
+def written(owner, name, schema):
+    """Is it one of WRITTEN, or a time of a condition?"""
+    time = reference(schema) == "io.k8s.apimachinery.pkg.apis.meta.v1.Time"
+    return (owner, name) in WRITTEN or (time and owner.endswith("Condition"))
+
+
+def field(owner, name, schema, required):
     """A field as text."""
-    text = name + ("!" if name in required else "") + ":" + form(schema)
+    omitted = name not in required and "default" in schema
+    omitted = omitted and ((owner, name) in OMITTED or name == "name")
+    sign = "!" if name in required else "?" if omitted else ""
+    text = name + sign + ":" + form(schema)
     if "default" in schema:
         text += "=" + json.dumps(schema["default"], separators=(",", ":"))
+    elif written(owner, name, schema) and name not in required:
+        text += "=null"
     strategy = schema.get("x-kubernetes-patch-strategy", "")
     key = schema.get("x-kubernetes-patch-merge-key", "")
     if strategy or key:
@@ -106,7 +143,7 @@ def line(name, schema):
         words.append(":" + form(schema))
     required = schema.get("required", [])
     for key, value in sorted(schema.get("properties", {}).items()):
-        words.append(field(key, value, required))
+        words.append(field(name, key, value, required))
     return " ".join(words)
 
 

@@ -6,13 +6,16 @@
 //! ```text
 //! NAME[^] [=apiVersion,kind] FIELD…      a map; ^: atomic
 //! NAME :TYPE                             a name for another type
-//! FIELD  name[!]:TYPE[=default][|strategy[:merge key]]       !: required
+//! FIELD  name[!?]:TYPE[=default][|strategy[:merge key]]
+//!        !: required; ?: not written when unset, whatever the default
 //! TYPE   s i n b [<format>]   string, integer, number, boolean
 //!        x q * o              int-or-string, quantity, anything, object without known fields
 //!        [.]T [=]T [a,b]T []T list: atomic, set, map by a and b, unsaid (atomic)
 //!        {}T {.}T             map with values of T; atomic
 //!        @NAME ^@NAME ~@NAME  another type; as atomic; as mergeable
 //! ```
+//!
+//! The default `null` is none: the field is written, as null, even when it is unset.
 //!
 //! In names `&`, `+` and `%` stand for the prefixes in [`PREFIXES`].
 
@@ -22,7 +25,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::Value;
 
 use super::TypeSchema;
-use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table};
+use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
 
 static TEXT: &str = include_str!("builtin.types");
 
@@ -137,10 +140,9 @@ impl Reader {
 
     fn field(&mut self, word: &'static str) -> Option<(&'static str, Field)> {
         let (name, rest) = word.split_once(':')?;
-        let (name, required) = match name.strip_suffix('!') {
-            Some(name) => (name, true),
-            None => (name, false),
-        };
+        let required = name.ends_with('!');
+        let omitted = name.ends_with('?');
+        let name = name.trim_end_matches(['!', '?']);
         let map_type = match rest.chars().next() {
             Some('^') => Some("atomic"),
             Some('~') => Some("granular"),
@@ -153,7 +155,13 @@ impl Reader {
         };
         let default: Option<Value> =
             default.strip_prefix('=').and_then(|text| serde_json::from_str(text).ok());
-        Some((name, Field { node, required, default, strategy, map_type }))
+        let written = match &default {
+            Some(Value::Null) => Written::Null,
+            _ if omitted => Written::Never,
+            _ => Written::Default,
+        };
+        let default = default.filter(|default| !default.is_null());
+        Some((name, Field { node, required, default, written, strategy, map_type }))
     }
 
     /// The number of the type that `text` starts with, and the text behind it.

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::TypeSchema;
-use super::table::{Field, Id, Object, Scalar, Shape, Table};
+use super::table::{Field, Id, Object, Scalar, Shape, Table, Written};
 
 pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
     walk(schema.table(), schema.root(), value);
@@ -16,16 +16,26 @@ fn walk(table: &Table, id: Id, value: &mut Value) {
     match (table.shape(id), value) {
         (Shape::Object(object), Value::Object(map)) => walk_map(table, object, map),
         (Shape::List(_, items), Value::Array(list)) => {
-            list.iter_mut().for_each(|item| walk(table, *items, item));
+            list.iter_mut().for_each(|item| walk_element(table, *items, item));
         }
         _ => {}
     }
 }
 
+/// An item of a list or a value of a map; there a null string reads as empty.
+fn walk_element(table: &Table, id: Id, value: &mut Value) {
+    if value.is_null() && matches!(table.shape(id), Shape::Scalar(Scalar::String, _)) {
+        *value = Value::from("");
+    }
+    walk(table, id, value);
+}
+
 fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
     for (key, value) in map.iter_mut() {
-        if let Some(id) = Table::child(object, key) {
-            walk(table, id, value);
+        match (object.fields.get(key.as_str()), object.element) {
+            (Some(field), _) => walk(table, field.node, value),
+            (None, Some(element)) => walk_element(table, element, value),
+            (None, None) => {}
         }
     }
     for (name, field) in &object.fields {
@@ -63,24 +73,30 @@ fn is_map(table: &Table, object: &Object) -> bool {
 
 /// The value that is written for an unset field, if one is.
 fn always_written(table: &Table, field: &Field) -> Option<Value> {
-    match table.shape(field.node) {
-        Shape::Object(object) if !object.fields.is_empty() => match &field.default {
-            Some(Value::Object(_)) => {
-                let mut map = Map::new();
-                walk_map(table, object, &mut map);
-                Some(Value::Object(map))
-            }
-            _ => field.required.then_some(Value::Null),
-        },
-        Shape::Object(_) | Shape::List(..) | Shape::Any => field.required.then_some(Value::Null),
-        Shape::Scalar(scalar, _) => field.required.then(|| match scalar {
-            Scalar::String => match &field.default {
-                Some(Value::String(_)) => Value::from(""),
-                _ => Value::Null,
-            },
-            Scalar::Boolean => Value::from(false),
-            Scalar::Quantity => Value::from("0"),
-            Scalar::Integer | Scalar::Number | Scalar::IntOrString => Value::from(0),
-        }),
+    match field.written {
+        Written::Null => return Some(Value::Null),
+        Written::Never => return None,
+        Written::Default => {}
+    }
+    // The documents give a default to what is neither a pointer nor omitted when zero.
+    match (table.shape(field.node), &field.default) {
+        (Shape::Object(object), Some(Value::Object(_))) if !object.fields.is_empty() => {
+            let mut map = Map::new();
+            walk_map(table, object, &mut map);
+            Some(Value::Object(map))
+        }
+        (Shape::Scalar(..), Some(zero)) if is_zero(zero) => Some(zero.clone()),
+        (Shape::Scalar(Scalar::Quantity, _), _) => field.required.then(|| Value::from("0")),
+        (Shape::Scalar(Scalar::IntOrString, _), _) => field.required.then(|| Value::from(0)),
+        _ => field.required.then_some(Value::Null),
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        _ => false,
     }
 }

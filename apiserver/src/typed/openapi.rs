@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::TypeSchema;
 use super::builtin;
-use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table};
+use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
 
 /// Depth beyond which a schema is taken as "anything"; real ones stay below 30.
 const MAX_DEPTH: usize = 128;
@@ -42,7 +42,7 @@ impl Reader {
     /// `open`: a schema above preserves unknown fields, which apply tolerates further below too.
     fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
         if flag(schema, "x-kubernetes-int-or-string") {
-            return Shape::Scalar(Scalar::IntOrString, None);
+            return Shape::Scalar(Scalar::IntOrStringExtension, None);
         }
         let format = || schema.get("format").and_then(Value::as_str).map(Into::into);
         match schema.get("type").and_then(Value::as_str) {
@@ -73,6 +73,7 @@ impl Reader {
                     node: self.node(property, open, depth + 1),
                     required: required(name),
                     default: property.get("default").cloned(),
+                    written: Written::Default,
                     strategy: Strategy::default(),
                     map_type: None,
                 };
@@ -121,6 +122,7 @@ impl Reader {
                 node,
                 required: false,
                 default: None,
+                written: Written::Default,
                 strategy: Strategy::default(),
                 map_type: None,
             };
@@ -209,6 +211,9 @@ fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
                 "format": "int-or-string",
                 "oneOf": [{ "type": "integer" }, { "type": "string" }],
             });
+        }
+        Scalar::IntOrStringExtension => {
+            return json!({ "x-kubernetes-int-or-string": true });
         }
         Scalar::Quantity => {
             return json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] });

@@ -42,6 +42,8 @@ pub(crate) enum Scalar {
     Boolean,
     /// An integer or a string.
     IntOrString,
+    /// `x-kubernetes-int-or-string`: the same, but apply lets anything pass.
+    IntOrStringExtension,
     /// `resource.Quantity`: a string or a number.
     Quantity,
 }
@@ -81,9 +83,21 @@ pub(crate) struct Field {
     pub(crate) node: Id,
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
+    pub(crate) written: Written,
     pub(crate) strategy: Strategy,
     /// The field says how its map merges, unlike its type.
     pub(crate) map_type: Option<&'static str>,
+}
+
+/// What is written for a field that is not set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// Its default, if that is zero; null when it is required.
+    Default,
+    /// Null.
+    Null,
+    /// Nothing.
+    Never,
 }
 
 /// How a strategic merge patch treats a field.
