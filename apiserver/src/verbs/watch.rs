@@ -95,7 +95,7 @@ pub(crate) fn open(
     if streams || implied {
         watcher.start(&snapshot, &call.namespace, options.bookmarks);
     } else if asked > 0 || options.initial == Some(false) {
-        watcher.resume(asked, options);
+        watcher.resume(asked);
     }
     watcher.afflict(actions);
     Ok(watcher)
@@ -116,7 +116,7 @@ impl Watcher {
     }
 
     /// Goes on after a version.
-    fn resume(&mut self, asked: u64, options: &ListOptions) {
+    fn resume(&mut self, asked: u64) {
         if asked == 0 {
             return;
         }
@@ -124,7 +124,6 @@ impl Watcher {
         match cursor {
             Ok(cursor) => self.cursor = cursor,
             Err(storage::Compacted { current }) => {
-                let _ = options;
                 self.expire(asked, current);
             }
         }
@@ -193,8 +192,9 @@ impl Watcher {
             () = sleep_until(self.deadline) => self.over = true,
             () = sleep_until(bookmark), if self.bookmarks.is_some() && !paused => {
                 self.bookmarks = Some(bookmark + BOOKMARKS);
+                self.pull();
                 // A cursor in the future has nothing to say about the present.
-                if self.cursor.revision <= self.core.store.revision() {
+                if self.cursor.revision <= self.core.store.revision() && !self.over {
                     let event = self.bookmark(false);
                     self.ready.push_back(event);
                 }
