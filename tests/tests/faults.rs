@@ -217,7 +217,7 @@ async fn d2_two_operators_with_one_lease_never_write_at_the_same_time() {
         cluster.spawn(manager)
     };
     let one = start("one");
-    eventually("the first leads", async || one.leadership().is_some_and(|l| l.is_leading())).await;
+    eventually("the first leads", async || one.leadership().is_some_and(|l| matches!(l, windlass::leader::Leadership::Leading { .. }))).await;
     let two = start("two");
     let mut names = (0..).map(|i| format!("w{i}"));
     let mut work = async |count: usize| {
@@ -231,7 +231,7 @@ async fn d2_two_operators_with_one_lease_never_write_at_the_same_time() {
     let fault = Fault::new(Do::Hang).user("one").resource("leases").always();
     let handle = cluster.server().faults().add(fault);
     work(60).await;
-    eventually("the second leads", async || two.leadership().is_some_and(|l| l.is_leading())).await;
+    eventually("the second leads", async || two.leadership().is_some_and(|l| matches!(l, windlass::leader::Leadership::Leading { .. }))).await;
     handle.remove();
     work(20).await;
     let writers = writers(&cluster);
