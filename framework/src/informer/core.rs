@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::InformerStatus;
+use super::{CacheView, InformerStatus};
 use crate::metrics::names;
 use crate::reflector::{Habits, Handoff, ListWatch, Reflector, State, Status};
 use crate::seams::Seams;
@@ -95,6 +95,24 @@ impl Core {
             seams,
             habits,
         })
+    }
+
+    /// What the watches have shown.
+    pub(crate) fn view(&self) -> CacheView {
+        let versions = self
+            .store
+            .content()
+            .into_iter()
+            .map(|object| (object.key().clone(), object.head().resource_version().to_owned()));
+        CacheView {
+            info: self.store.info().clone(),
+            namespaces: self
+                .scopes
+                .iter()
+                .map(|scope| scope.namespace.as_deref().map(str::to_owned))
+                .collect(),
+            versions: versions.collect(),
+        }
     }
 
     /// Is `namespace` one that this informer reads?

@@ -6,6 +6,7 @@
 //!
 //! No handler priorities, no periodic resync: a controller that wants to look again asks its queue.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -84,6 +85,17 @@ impl<K> fmt::Debug for Informer<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Informer").field(&self.core.status()).finish()
     }
+}
+
+/// What one cache holds, as the watches have shown it; own writes that they have not are left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheView {
+    /// The kind.
+    pub info: ResourceInfo,
+    /// The namespaces that are watched; `None` means all.
+    pub namespaces: Vec<Option<String>>,
+    /// resourceVersion by key.
+    pub versions: BTreeMap<ObjectKey, String>,
 }
 
 /// How one informer is doing, for readiness and debug dumps.

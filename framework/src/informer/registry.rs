@@ -10,7 +10,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, Synced};
-use super::{Informer, InformerStatus};
+use super::{CacheView, Informer, InformerStatus};
 use crate::client::Client;
 use crate::reflector::{ApiServer, Habits, ListWatch};
 use crate::resource::{Resource, ResourceInfo, Scope};
@@ -84,6 +84,11 @@ impl InformerRegistry {
                 asked_for: Notify::new(),
             }),
         }
+    }
+
+    /// Clock, randomness and metrics that the informers use.
+    pub fn seams(&self) -> &Seams {
+        &self.inner.seams
     }
 
     /// The informer of a kind; made on first use, running while [`run`](Self::run) does.
@@ -184,6 +189,15 @@ impl InformerRegistry {
                 let _ = core.sync().wait_for(|sync| *sync != Synced::Pending).await;
             }
         }
+    }
+
+    /// What the watches have shown, per informer, by kind: for comparing a cache with its server.
+    pub fn views(&self) -> Vec<CacheView> {
+        let cores: Vec<_> = {
+            let informers = self.inner.informers.lock();
+            informers.by_kind.values().map(Arc::clone).collect()
+        };
+        cores.iter().map(|core| core.view()).collect()
     }
 
     /// One entry per informer, by kind.

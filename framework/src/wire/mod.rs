@@ -9,6 +9,7 @@ mod head;
 mod list;
 mod scan;
 mod skim;
+pub(crate) mod status;
 
 pub(crate) use frame::{EventType, Frame, FrameSplitter};
 pub use head::{Head, Owner};
