@@ -6,6 +6,8 @@
 pub mod apply;
 pub mod auth;
 pub mod crd_schema;
+pub mod discovery;
+pub mod openapi;
 pub mod patch;
 pub mod rbac;
 pub mod served;

@@ -2,7 +2,9 @@
 
 pub use crate::client::Client;
 pub use crate::conditions::{Conditions, met, unknown, unmet};
-pub use crate::controller::{Action, Context, Controller, Failure, Finalize, Reconciler, Result, Wiring};
+pub use crate::controller::{
+    Action, Context, Controller, Failure, Finalize, Reconciler, Result, Wiring,
+};
 pub use crate::crd::CustomResource;
 pub use crate::manager::Manager;
 pub use crate::resource::{ObjectKey, Resource, ResourceExt};

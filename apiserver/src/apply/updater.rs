@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::compare::{Comparison, compare};
 use super::managed::{Managed, Owned, Owner};
 use super::set::PathSet;
-use super::{fields, merge, reconcile, remove};
-use crate::typed::{Id, Table};
+use super::{fields, ignored, merge, reconcile, remove};
+use crate::typed::{Id, Table, TypeSchema};
 
 /// A field that an apply would take from its owner.
 #[derive(Clone, Debug)]
@@ -31,13 +31,21 @@ impl From<String> for Failure {
 }
 
 /// Ownership rules for one type.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Updater<'a> {
     pub(crate) table: &'a Table,
     pub(crate) root: Id,
+    /// Fields that the endpoint does not write, with everything below.
+    pub(crate) ignored: PathSet,
 }
 
-impl Updater<'_> {
+impl<'a> Updater<'a> {
+    /// The rules for writes of a type through an endpoint.
+    pub(crate) fn new(schema: &'a TypeSchema, subresource: Option<&str>) -> Updater<'a> {
+        let ignored = ignored::fields(schema, subresource);
+        Updater { table: schema.table(), root: schema.root(), ignored }
+    }
+
     /// `owner` changes `old` to `new` by an ordinary write: it now owns what it changed. When it
     /// changed anything, its entry is dated `now`.
     ///
@@ -53,8 +61,7 @@ impl Updater<'_> {
         now: &str,
     ) -> Result<(), String> {
         self.reconcile(managed);
-        let difference = compare(self.table, self.root, old, new)
-            .map_err(|e| format!("failed to compare objects: {e}"))?;
+        let difference = self.compare(old, new)?;
         release(managed, None, &difference);
         let taken = difference.modified.union(&difference.added).difference(&stripped());
         if !taken.is_empty() {
@@ -82,13 +89,12 @@ impl Updater<'_> {
         self.reconcile(managed);
         let merged = merge::merge(self.table, self.root, live, applied)
             .map_err(|e| format!("failed to merge config: {e}"))?;
-        let set = fields::of(self.table, self.root, applied);
+        let set = fields::of(self.table, self.root, applied).recursive_difference(&self.ignored);
         let last = managed.owners.remove(owner).map(|owned| owned.set).unwrap_or_default();
         let owned = Owned { set, api_version: version.to_owned() };
         managed.owners.insert(owner.clone(), owned);
         let merged = self.prune(merged, managed, &last);
-        let difference = compare(self.table, self.root, live, &merged)
-            .map_err(|e| format!("failed to compare objects: {e}"))?;
+        let difference = self.compare(live, &merged)?;
         let clashes = clashes(managed, owner, &difference);
         if !force && !clashes.is_empty() {
             return Err(Failure::Clashes(clashes));
@@ -120,6 +126,16 @@ impl Updater<'_> {
         let pruned = remove(&all.difference(&set_of(&pruned).union(&named(&owned))));
         // It went only because its parent did, and was never this owner's: put it back.
         remove(&all.difference(&set_of(&pruned)).intersection(&last))
+    }
+
+    pub(crate) fn compare(&self, old: &Value, new: &Value) -> Result<Comparison, String> {
+        let difference = compare(self.table, self.root, old, new)
+            .map_err(|e| format!("failed to compare objects: {e}"))?;
+        Ok(Comparison {
+            removed: difference.removed.recursive_difference(&self.ignored),
+            modified: difference.modified.recursive_difference(&self.ignored),
+            added: difference.added.recursive_difference(&self.ignored),
+        })
     }
 
     fn reconcile(&self, managed: &mut Managed) {
@@ -157,7 +173,7 @@ fn release(managed: &mut Managed, keeper: Option<&Owner>, difference: &Compariso
 }
 
 /// Fields that nobody owns.
-fn stripped() -> PathSet {
+pub(crate) fn stripped() -> PathSet {
     let mut set = PathSet::default();
     for name in ["apiVersion", "kind", "metadata"] {
         set.insert_fields(&[name]);

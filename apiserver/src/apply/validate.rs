@@ -111,7 +111,7 @@ impl Walker<'_> {
 /// What is there instead.
 pub(crate) fn check_scalar(scalar: Option<Scalar>, value: &Value) -> Result<(), String> {
     let fine = match (scalar, value) {
-        (_, Value::Null) => true,
+        (_, Value::Null) | (Some(Scalar::IntOrStringExtension), _) => true,
         (Some(Scalar::String), other) => other.is_string(),
         (Some(Scalar::Integer | Scalar::Number), other) => other.is_number(),
         (Some(Scalar::Boolean), other) => other.is_boolean(),
@@ -130,7 +130,7 @@ pub(crate) fn check_scalar(scalar: Option<Scalar>, value: &Value) -> Result<(), 
             format!("expected numeric (int or float), got {}", type_name(value))
         }
         Some(Scalar::Boolean) => format!("expected boolean, got &{{{}}}", plain(value)),
-        Some(Scalar::IntOrString | Scalar::Quantity) | None => {
+        Some(Scalar::IntOrString | Scalar::IntOrStringExtension | Scalar::Quantity) | None => {
             format!("expected any scalar, got &{{{}}}", plain(value))
         }
     })

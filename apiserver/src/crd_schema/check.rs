@@ -1,4 +1,4 @@
-//! What a CustomResourceDefinition must look like to be stored.
+//! What a custom resource definition must look like to be stored.
 //!
 //! The answers follow a real server, including one quirk: what all versions share is reported at the
 //! top level (`spec.validation`), where the server's internal form keeps it.

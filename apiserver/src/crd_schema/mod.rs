@@ -22,8 +22,6 @@ mod validate;
 pub use check::check_crd;
 pub use node::Rule;
 
-pub(crate) use cause::{print as print_value, quote as go_quote};
-
 use serde_json::Value;
 
 use crate::served::Cause;

@@ -1,4 +1,4 @@
-//! The part of kubectl's JSONPath that printer columns use.
+//! The part of kubectl's JSON path that printer columns use.
 //!
 //! Names, `['name']`, indices (also negative), `[*]`, `.*` and filters such as
 //! `[?(@.type=="Ready")]`. Absent: slices, unions, functions and recursive descent.

@@ -28,6 +28,7 @@ pub struct TypeSchema {
     root: Id,
     kind: Option<String>,
     builtin: bool,
+    status: bool,
 }
 
 impl TypeSchema {
@@ -61,7 +62,23 @@ impl TypeSchema {
     }
 
     fn new(table: Arc<Table>, root: Id, kind: Option<String>, builtin: bool) -> TypeSchema {
-        TypeSchema { table, root, kind, builtin }
+        let root_object = table.object(root);
+        let status = builtin && root_object.is_some_and(|o| o.fields.contains_key("status"));
+        TypeSchema { table, root, kind, builtin, status }
+    }
+
+    /// Says whether the kind has the status subresource, for field ownership: then nobody owns
+    /// status through the main endpoint. Default: built-in kinds with a status have it, custom
+    /// resources do not.
+    #[must_use]
+    pub fn with_status_subresource(mut self, on: bool) -> TypeSchema {
+        self.status = on;
+        self
+    }
+
+    /// Does the kind have the status subresource?
+    pub(crate) fn has_status_subresource(&self) -> bool {
+        self.status
     }
 
     /// Is this the type of a built-in kind?

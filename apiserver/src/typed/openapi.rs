@@ -42,7 +42,7 @@ impl Reader {
     /// `open`: a schema above preserves unknown fields, which apply tolerates further below too.
     fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
         if flag(schema, "x-kubernetes-int-or-string") {
-            return Shape::Scalar(Scalar::IntOrString, None);
+            return Shape::Scalar(Scalar::IntOrStringExtension, None);
         }
         let format = || schema.get("format").and_then(Value::as_str).map(Into::into);
         match schema.get("type").and_then(Value::as_str) {
@@ -211,6 +211,9 @@ fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
                 "format": "int-or-string",
                 "oneOf": [{ "type": "integer" }, { "type": "string" }],
             });
+        }
+        Scalar::IntOrStringExtension => {
+            return json!({ "x-kubernetes-int-or-string": true });
         }
         Scalar::Quantity => {
             return json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] });

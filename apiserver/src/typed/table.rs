@@ -42,6 +42,8 @@ pub(crate) enum Scalar {
     Boolean,
     /// An integer or a string.
     IntOrString,
+    /// `x-kubernetes-int-or-string`: the same, but apply lets anything pass.
+    IntOrStringExtension,
     /// `resource.Quantity`: a string or a number.
     Quantity,
 }

@@ -133,6 +133,12 @@ impl<C: Reconciler> Context<C> {
         self.turn.attempt
     }
 
+    /// Did this process write the object more than 10 s ago, and the watch has not shown it yet? What
+    /// is reconciled is then older than that write.
+    pub fn stale(&self) -> bool {
+        self.store.is_stale(&self.key)
+    }
+
     /// Time, as the whole operator sees it.
     pub fn clock(&self) -> &Clock {
         &self.reach.seams.clock
@@ -165,6 +171,9 @@ impl<C: Reconciler> Context<C> {
 
     /// Shows the cache what a write of ours left, before the watch does.
     fn wrote<K: Resource>(&self, object: &K) {
-        self.reach.informers.informer::<K>().wrote(object);
+        if let Err(error) = self.reach.informers.informer::<K>().wrote(object) {
+            // The watch will show it.
+            tracing::debug!(%error, "an own write is not shown before the watch does");
+        }
     }
 }

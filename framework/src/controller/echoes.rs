@@ -20,9 +20,14 @@ pub(super) struct Echoes {
 }
 
 impl Echoes {
-    /// A reconcile of `key` begins, at this version.
+    /// A reconcile of `key` begins, at this version. If we made it, what led to it stays known: the
+    /// watch may still have to tell that.
     pub(super) fn begin(&self, key: &ObjectKey, version: &str) {
-        self.chains.lock().insert(key.clone(), vec![version.to_owned()]);
+        let mut chains = self.chains.lock();
+        let chain = chains.entry(key.clone()).or_default();
+        if chain.last().is_none_or(|last| last != version) || chain.len() > KEPT / 2 {
+            *chain = vec![version.to_owned()];
+        }
     }
 
     /// A write of ours that the API server accepted only on top of `from` made `to`.
@@ -95,5 +100,14 @@ mod tests {
         echoes.wrote(&key(), "10", "11");
         echoes.begin(&key(), "12");
         assert!(!echoes.is_echo(&key(), "10", "11"));
+    }
+
+    #[test]
+    fn a_reconcile_that_sees_our_write_before_the_watch_tells_it_keeps_the_chain() {
+        let echoes = Echoes::default();
+        echoes.begin(&key(), "10");
+        echoes.wrote(&key(), "10", "11");
+        echoes.begin(&key(), "11");
+        assert!(echoes.is_echo(&key(), "10", "11"));
     }
 }

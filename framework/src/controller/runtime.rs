@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::Reach;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
 use super::meter::Meter;
+use super::pace::Pace;
 use super::sources::{self, Source};
 use super::step::{Memory, ObjectStep};
 use super::wiring::Finalizer;
@@ -47,6 +48,7 @@ pub(super) struct Handle<C: Reconciler> {
     controller: Arc<C>,
     memory: Arc<Memory>,
     reconciles: Arc<AtomicU64>,
+    pace: Arc<Pace>,
     attached: OnceLock<Attached>,
 }
 
@@ -63,6 +65,7 @@ impl<C: Reconciler> Handle<C> {
             controller: Arc::new(controller),
             memory: Arc::default(),
             reconciles: Arc::default(),
+            pace: Arc::default(),
             attached: OnceLock::new(),
         }
     }
@@ -112,6 +115,7 @@ impl<C: Reconciler> Handle<C> {
             timeout: plan.timeout,
             seams,
             meter: meter.clone(),
+            pace: Arc::clone(&self.pace),
             reconciles: Arc::clone(&self.reconciles),
             stop: run.stop.clone(),
         }

@@ -69,7 +69,7 @@ fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
 /// Builds an index early.
 pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
     Box::new(move |informers, _| {
-        let _ = informers.informer::<K>().store().by_index(index, "");
+        informers.informer::<K>().store().ensure_index(index);
     })
 }
 

@@ -16,6 +16,7 @@ use tracing::Instrument;
 
 use super::failure::Retry;
 use super::meter::{Ended, Meter};
+use super::pace::{Leave, Pace};
 use super::{Action, Failure};
 use crate::error::Error;
 use crate::resource::ObjectKey;
@@ -63,6 +64,7 @@ pub(super) struct Worker {
     pub(super) timeout: Duration,
     pub(super) seams: Seams,
     pub(super) meter: Meter,
+    pub(super) pace: Arc<Pace>,
     pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: CancellationToken,
 }
@@ -97,6 +99,14 @@ impl Worker {
     }
 
     async fn turn(&self, work: Work<ObjectKey>) {
+        match self.pace.ask(work.key(), self.seams.clock.now()) {
+            Leave::Go => {}
+            Leave::GoAndWarn => tracing::warn!(
+                "reconciled more than 50 times within a minute, and slowed down to once a second: \
+                 does each reconcile write something that differs from the last time?"
+            ),
+            Leave::Wait(delay) => return work.retry_after(delay),
+        }
         let busy = self.meter.busy();
         let started = self.seams.clock.now();
         let turn = Turn { attempt: work.failures(), cancel: self.stop.child_token() };
@@ -138,6 +148,7 @@ impl Worker {
     fn conclude(&self, work: Work<ObjectKey>, end: End) -> Ended {
         match end {
             End::Outcome(Outcome::Absent) => {
+                self.pace.forget(work.key());
                 work.done();
                 Ended::Success
             }

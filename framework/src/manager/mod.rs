@@ -33,7 +33,7 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::client::Client;
-use crate::controller::ErasedController;
+use crate::controller::{Controller, ErasedController, Reconciler, Wiring};
 use crate::crd::CustomResource;
 use crate::error::Error;
 use crate::leader::LeaderElection;
@@ -111,6 +111,25 @@ impl Manager {
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
+    }
+
+    /// Adds a controller whose wiring is derived.
+    pub fn controller(self, controller: impl Controller) -> Self {
+        self.wired(controller, |wiring| wiring)
+    }
+
+    /// Adds a controller with its derived wiring, changed: `|wiring| wiring.workers(8)`.
+    pub fn wired<C: Controller>(
+        self,
+        controller: C,
+        change: impl FnOnce(Wiring<C>) -> Wiring<C>,
+    ) -> Self {
+        self.controller_with(controller, change(C::wiring()))
+    }
+
+    /// Adds a controller with a wiring of your own.
+    pub fn controller_with<C: Reconciler>(self, controller: C, wiring: Wiring<C>) -> Self {
+        self.erased_controller(wiring.build(controller))
     }
 
     /// Adds a controller without its types.

@@ -74,12 +74,25 @@ impl Core {
     }
 
     pub(crate) fn len(&self) -> usize {
+        let now = self.clock.now();
         let state = self.state.read();
-        if state.own.is_empty() {
-            return state.slots.len();
+        let mut len = state.slots.len();
+        for key in state.own.keys() {
+            let seen = state.slots.get(key).map(|slot| &slot.object);
+            len -= usize::from(seen.is_some());
+            len += usize::from(state.own.resolve(key, seen, now).is_some());
         }
-        drop(state);
-        self.collect(None, &|_| true).len()
+        len
+    }
+
+    /// Number of objects that the watch has shown.
+    pub(crate) fn seen_len(&self) -> usize {
+        self.state.read().slots.len()
+    }
+
+    /// The objects that the watch has shown, in key order.
+    pub(crate) fn content(&self) -> Vec<Arc<Object>> {
+        self.state.read().slots.values().map(|slot| Arc::clone(&slot.object)).collect()
     }
 
     /// Bytes of all bodies.

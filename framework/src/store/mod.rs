@@ -127,6 +127,13 @@ impl<K: Resource> Store<K> {
         self.core.ensure_index(index.id(), &index.evaluator());
     }
 
+    /// The objects with an owner reference to this uid, in key order; an index like any other.
+    pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
+        let owner: Index<K, String> =
+            Index::on_path("owner", &["metadata", "ownerReferences", "uid"]);
+        self.by_index(owner, uid)
+    }
+
     /// Number of objects.
     pub fn len(&self) -> usize {
         self.core.len()

@@ -91,9 +91,13 @@ impl Object {
             &*self.body
         };
         match catch_unwind(AssertUnwindSafe(|| serde_json::from_slice::<K>(bytes))) {
-            Ok(decoded) => decoded.map_err(|error| explain(bytes, &error)),
+            Ok(decoded) => decoded.map_err(|error| explain(bytes, &error, self.is_secret())),
             Err(_) => Err("decoding it panicked".to_owned()),
         }
+    }
+
+    fn is_secret(&self) -> bool {
+        self.home.info.group.is_empty() && self.home.info.kind == "Secret"
     }
 
     /// The body with `apiVersion` and `kind`.
@@ -114,15 +118,17 @@ impl Object {
     }
 }
 
-/// What serde said, after the path of the field it stumbled over.
-fn explain(bytes: &[u8], error: &serde_json::Error) -> String {
-    let line_start: usize = bytes
-        .split_inclusive(|byte| *byte == b'\n')
-        .take(error.line().saturating_sub(1))
-        .map(<[u8]>::len)
-        .sum();
+/// What serde said, after the path of the field it stumbled over. serde quotes the value, which
+/// must not reach a log when it is a secret.
+fn explain(bytes: &[u8], error: &serde_json::Error, is_secret: bool) -> String {
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let line_start: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
     let path = path_at(bytes, line_start + error.column().saturating_sub(1));
-    if path.is_empty() { error.to_string() } else { format!("{path}: {error}") }
+    match (is_secret, path.as_str()) {
+        (true, path) => format!("{path}: the value is not of the right type"),
+        (false, "") => error.to_string(),
+        (false, path) => format!("{path}: {error}"),
+    }
 }
 
 /// The parts of a key, borrowed: lets a map of keys be searched without building one.

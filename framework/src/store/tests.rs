@@ -290,6 +290,31 @@ fn a_selection_is_by_namespace_and_labels() {
     assert_eq!(store.select(Some("n"), &Selector::everything()).len(), 2);
 }
 
+#[test]
+fn children_are_found_by_their_owners_uid() {
+    let core = core();
+    for (name, owners) in [("a", vec!["x"]), ("b", vec!["y", "x"]), ("c", vec![])] {
+        let mut object = config_map(name, "u", 1);
+        let owner = |uid: &&str| json!({"apiVersion": "v1", "kind": "O", "name": "o", "uid": uid});
+        object["metadata"]["ownerReferences"] = owners.iter().map(owner).collect();
+        put(&core, &object);
+    }
+    assert_eq!(names(&store(&core).owned_by("x")), ["a", "b"]);
+    assert_eq!(names(&store(&core).owned_by("y")), ["b"]);
+}
+
+#[test]
+fn a_secrets_value_does_not_stand_in_the_error() {
+    use k8s_openapi::api::core::v1::Secret;
+    let core = Core::new(ResourceInfo::of::<Secret>(), Clock::system());
+    let mut object = config_map("a", "u", 1);
+    object["type"] = json!(["hunter2"]);
+    object["data"] = json!("hunter2");
+    put(&core, &object);
+    let error = Store::<Secret>::new(core).list()[0].get().unwrap_err().to_string();
+    assert!(!error.contains("hunter2") && error.contains(".data"), "{error}");
+}
+
 fn wrote(core: &Core, object: &Value) {
     let bytes = object.to_string();
     core.wrote(core.object(&Skim::of(bytes.as_bytes()).unwrap()));
@@ -464,7 +489,7 @@ proptest! {
         plan.extend([Delivery::Relist, Delivery::Next(usize::MAX)]);
         for delivery in plan {
             let run_of = Run { epoch: 0, number: run };
-            let mut show = |queue: &mut crate::delta::DeltaQueue<_, _>, steps: &[Step]| {
+            let show = |queue: &mut crate::delta::DeltaQueue<_, _>, steps: &[Step]| {
                 for step in steps {
                     let seen = sighting(&core, &step.object, run_of);
                     queue.push(if step.delete { Delta::Delete(seen) } else { Delta::Put(seen) });

@@ -10,6 +10,8 @@
 //! Absent: fault injection, exploration of crash points, a controller manager beside the real
 //! server.
 
+#[cfg(test)]
+mod operator_tests;
 mod real;
 mod settle;
 #[cfg(test)]

@@ -130,24 +130,27 @@ impl RunningOperator {
     }
 
     async fn differences(&self, view: &CacheView) -> Vec<String> {
-        let api = self.running.client().dynamic(view.info.clone(), view.namespace.as_deref());
-        let list = match api.list().await {
-            Ok(list) => list,
-            Err(error) => return vec![format!("cache {}: {error}", view.info)],
-        };
         let mut cached: BTreeMap<&ObjectKey, &str> =
             view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
         let mut left = Vec::new();
-        for object in &list.items {
-            let key = object.key();
-            let stored = object.resource_version();
-            match cached.remove(&key) {
-                Some(version) if version == stored => {}
-                Some(version) => left.push(format!(
-                    "cache {}: {key} is at {version}, the server at {stored}",
-                    view.info
-                )),
-                None => left.push(format!("cache {}: {key} has not arrived", view.info)),
+        for namespace in &view.namespaces {
+            let api = self.running.client().dynamic(view.info.clone(), namespace.as_deref());
+            let items = match api.list().await {
+                Ok(list) => list.items,
+                // A kind that is not served has no objects.
+                Err(error) if error.is_not_found() => Vec::new(),
+                Err(error) => return vec![format!("cache {}: {error}", view.info)],
+            };
+            for object in &items {
+                let (key, stored) = (object.key(), object.resource_version());
+                match cached.remove(&key) {
+                    Some(version) if version == stored => {}
+                    Some(version) => left.push(format!(
+                        "cache {}: {key} is at {version}, the server at {stored}",
+                        view.info
+                    )),
+                    None => left.push(format!("cache {}: {key} has not arrived", view.info)),
+                }
             }
         }
         let gone = |key: &&ObjectKey| format!("cache {}: {key} is gone on the server", view.info);

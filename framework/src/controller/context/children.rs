@@ -36,7 +36,7 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::Usage`] when the child has no name, or lies where the object cannot own it;
     /// [`ErrorKind::Conflict`] when it belongs to another controller; whatever the API server says.
-    pub async fn apply_owned<K: Resource>(&self, child: K) -> Result<Arc<K>, Error>
+    pub async fn apply_owned<K: Resource>(&self, child: K) -> Result<K, Error>
     where
         C: Owns<K>,
     {
@@ -51,7 +51,7 @@ impl<C: Reconciler> Context<C> {
             if applied.stands(&self.key, &child_ref, hash, version)
                 && let Ok(child) = cached.get()
             {
-                return Ok(child);
+                return Ok(Arc::unwrap_or_clone(child));
             }
         }
         let api = match key.namespace() {
@@ -61,7 +61,7 @@ impl<C: Reconciler> Context<C> {
         let child = api.apply(key.name(), &intent).manager(&self.reach.controller).force().await?;
         applied.note(&self.key, &child_ref, hash, (child.uid(), child.resource_version()));
         self.wrote(&child);
-        Ok(Arc::new(child))
+        Ok(child)
     }
 
     /// Deletes a child of that name near the object, and what it owns; it is no error when there is
