@@ -94,6 +94,7 @@ mod tests {
     #[tokio::test]
     async fn a_website_gets_a_deployment_it_owns() {
         let cluster = TestCluster::start().await;
+        cluster.install::<Website>().await;
         let running = cluster.spawn(operator(cluster.client()));
         let spec = WebsiteSpec { host: "a.example".to_owned(), replicas: 2 };
         let sites = cluster.client().namespace::<Website>(cluster.namespace());

@@ -86,6 +86,11 @@ impl InformerRegistry {
         }
     }
 
+    /// Clock, randomness and metrics that the informers use.
+    pub fn seams(&self) -> &Seams {
+        &self.inner.seams
+    }
+
     /// The informer of a kind; made on first use, running while [`run`](Self::run) does.
     ///
     /// # Panics
@@ -132,11 +137,6 @@ impl InformerRegistry {
             .collect();
         let store = store::Core::new(info.clone(), inner.seams.clock.clone());
         Core::new(store, scopes, inner.seams.clone(), Arc::clone(&inner.habits))
-    }
-
-    /// Clock, randomness and metrics of the client.
-    pub fn seams(&self) -> &Seams {
-        &self.inner.seams
     }
 
     /// Runs every informer, those of today and those asked for later, until `stop`; returns when
