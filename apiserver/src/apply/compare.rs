@@ -1,0 +1,182 @@
+//! What changed between two versions of an object, as sets of paths.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::items;
+use super::path::{Step, equal};
+use super::set::PathSet;
+use super::validate::{check_scalar, join};
+use crate::typed::{Id, Kind, ListKind, Object, Table};
+
+/// The difference between two objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Comparison {
+    pub(crate) removed: PathSet,
+    pub(crate) modified: PathSet,
+    pub(crate) added: PathSet,
+}
+
+/// Compares two objects of a type.
+///
+/// # Errors
+///
+/// Values that do not have the type.
+pub(crate) fn compare(
+    table: &Table,
+    root: Id,
+    old: &Value,
+    new: &Value,
+) -> Result<Comparison, String> {
+    let mut walker =
+        Walker { table, path: Vec::new(), result: Comparison::default(), faults: Vec::new() };
+    walker.value(root, Some(old), Some(new));
+    join(&walker.faults)?;
+    Ok(walker.result)
+}
+
+struct Walker<'a> {
+    table: &'a Table,
+    path: Vec<Step>,
+    result: Comparison,
+    faults: Vec<String>,
+}
+
+type Pair<'v> = (Option<&'v Value>, Option<&'v Value>);
+
+impl Walker<'_> {
+    fn value(&mut self, id: Id, old: Option<&Value>, new: Option<&Value>) {
+        let left = self.table.kind(id, old);
+        let right = self.table.kind(id, new);
+        let leaf = match (old, new) {
+            (_, None) => self.by_kind(left, (old, new)),
+            (None, _) => self.by_kind(right, (old, new)),
+            _ if left.same(&right) => self.by_kind(right, (old, new)),
+            _ => {
+                self.by_kind(left, (old, new));
+                self.by_kind(right, (old, new))
+            }
+        };
+        if !leaf {
+            match (old, new) {
+                (None, _) => self.result.added.insert(&self.path),
+                (_, None) => self.result.removed.insert(&self.path),
+                _ => {}
+            }
+        }
+    }
+
+    /// Was it a leaf?
+    fn by_kind(&mut self, kind: Kind<'_>, (old, new): Pair<'_>) -> bool {
+        match kind {
+            Kind::Scalar(scalar) => {
+                let check = |v: Option<&Value>| v.map_or(Ok(()), |v| check_scalar(scalar, v));
+                if let (Err(old), Err(new)) = (check(old), check(new)) {
+                    self.faults.push(format!("lhs: {old}"));
+                    self.faults.push(format!("rhs: {new}"));
+                    return true;
+                }
+                self.leaf((old, new));
+                true
+            }
+            Kind::Map(object) => {
+                let (l, r) = (old.and_then(Value::as_object), new.and_then(Value::as_object));
+                let empty = l.is_none_or(Map::is_empty) && r.is_none_or(Map::is_empty);
+                if object.atomic || empty {
+                    self.leaf((old, new));
+                    return true;
+                }
+                self.maps(object, l, r);
+                false
+            }
+            Kind::List(kind, items) => {
+                let (l, r) = (old.and_then(Value::as_array), new.and_then(Value::as_array));
+                let empty = l.is_none_or(Vec::is_empty) && r.is_none_or(Vec::is_empty);
+                if kind.is_atomic() || empty {
+                    self.leaf((old, new));
+                    return true;
+                }
+                self.lists(kind, items, l, r);
+                false
+            }
+        }
+    }
+
+    fn leaf(&mut self, (old, new): Pair<'_>) {
+        match (old, new) {
+            (None, _) => self.result.added.insert(&self.path),
+            (_, None) => self.result.removed.insert(&self.path),
+            (Some(old), Some(new)) if !equal(old, new) => self.result.modified.insert(&self.path),
+            _ => {}
+        }
+    }
+
+    fn maps(
+        &mut self,
+        object: &Object,
+        old: Option<&Map<String, Value>>,
+        new: Option<&Map<String, Value>>,
+    ) {
+        let keys: BTreeSet<&String> =
+            old.into_iter().chain(new).flat_map(|map| map.keys()).collect();
+        for key in keys {
+            let Some(child) = Table::child(object, key) else { continue };
+            self.path.push(Step::Field(key.clone()));
+            self.value(child, old.and_then(|m| m.get(key)), new.and_then(|m| m.get(key)));
+            self.path.pop();
+        }
+    }
+
+    fn lists(
+        &mut self,
+        kind: &ListKind,
+        items: Id,
+        old: Option<&Vec<Value>>,
+        new: Option<&Vec<Value>>,
+    ) {
+        let mut pairs: BTreeMap<Step, (Vec<&Value>, Vec<&Value>)> = BTreeMap::new();
+        for (list, is_new) in [(old, false), (new, true)] {
+            for (index, item) in list.into_iter().flatten().enumerate() {
+                match items::step(self.table, kind, items, item) {
+                    Ok(step) => {
+                        let pair = pairs.entry(step).or_default();
+                        if is_new { pair.1.push(item) } else { pair.0.push(item) }
+                    }
+                    Err(text) => self.faults.push(format!("element {index}: {text}")),
+                }
+            }
+        }
+        for (step, (old, new)) in pairs {
+            self.path.push(step);
+            self.item(items, &old, &new);
+            self.path.pop();
+        }
+    }
+
+    /// Compares one item; an item that is there several times is one leaf.
+    fn item(&mut self, items: Id, old: &[&Value], new: &[&Value]) {
+        match (old.len(), new.len()) {
+            (0 | 1, 0 | 1) => self.value(items, old.first().copied(), new.first().copied()),
+            (0 | 1, _) => {
+                if let Some(old) = old.first() {
+                    self.value(items, Some(old), None);
+                }
+                self.result.added.insert(&self.path);
+            }
+            (_, 0 | 1) => {
+                if let Some(new) = new.first() {
+                    self.value(items, None, Some(new));
+                }
+                self.result.removed.insert(&self.path);
+            }
+            _ => {
+                let same =
+                    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| equal(old, new));
+                if !same {
+                    self.result.modified.insert(&self.path);
+                }
+            }
+        }
+    }
+}

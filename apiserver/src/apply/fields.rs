@@ -1,0 +1,77 @@
+//! The set of fields that an applied configuration names.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::items;
+use super::path::Step;
+use super::set::PathSet;
+use crate::typed::{Id, Kind, ListKind, Object, Table};
+
+/// Every leaf and every list item in `value`, a valid object.
+pub(crate) fn of(table: &Table, root: Id, value: &Value) -> PathSet {
+    let mut set = PathSet::default();
+    walk(table, root, value, &mut Vec::new(), &mut set);
+    set
+}
+
+fn walk(table: &Table, id: Id, value: &Value, path: &mut Vec<Step>, set: &mut PathSet) {
+    match (table.kind(id, Some(value)), value) {
+        (Kind::Scalar(_), _) => set.insert(path),
+        (Kind::Map(object), _) if object.atomic => set.insert(path),
+        (Kind::List(kind, _), _) if kind.is_atomic() => set.insert(path),
+        (Kind::Map(object), Value::Object(map)) => {
+            for (key, value) in map {
+                walk_field(table, object, (key, value), path, set);
+            }
+        }
+        (Kind::List(kind, items), Value::Array(list)) => {
+            walk_items(table, (kind, items), list, path, set);
+        }
+        _ => {}
+    }
+}
+
+fn walk_field(
+    table: &Table,
+    object: &Object,
+    (key, value): (&str, &Value),
+    path: &mut Vec<Step>,
+    set: &mut PathSet,
+) {
+    let Some(child) = Table::child(object, key) else { return };
+    path.push(Step::Field(key.to_owned()));
+    walk(table, child, value, path, set);
+    let empty = value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+    if empty || !object.fields.contains_key(key) {
+        set.insert(path);
+    }
+    path.pop();
+}
+
+fn walk_items(
+    table: &Table,
+    (kind, items): (&ListKind, Id),
+    list: &[Value],
+    path: &mut Vec<Step>,
+    set: &mut PathSet,
+) {
+    let steps: Vec<(Step, &Value)> = list
+        .iter()
+        .filter_map(|item| items::step(table, kind, items, item).ok().map(|step| (step, item)))
+        .collect();
+    let mut count: BTreeMap<&Step, usize> = BTreeMap::new();
+    for (step, _) in &steps {
+        *count.entry(step).or_default() += 1;
+    }
+    for (step, item) in &steps {
+        path.push(step.clone());
+        // An item that is there twice is owned as one thing, without its fields.
+        if count.get(step) == Some(&1) {
+            walk(table, items, item, path, set);
+        }
+        set.insert(path);
+        path.pop();
+    }
+}

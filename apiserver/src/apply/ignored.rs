@@ -1,0 +1,64 @@
+//! Fields that an endpoint does not write, whatever is sent to it.
+
+use serde_json::Value;
+
+use super::path::Step;
+use super::set::PathSet;
+use crate::typed::TypeSchema;
+
+/// Kinds whose `/status` writes no metadata at all, besides custom resources.
+const NO_METADATA: [&str; 7] = [
+    "APIService",
+    "CustomResourceDefinition",
+    "ResourceClaim",
+    "ServiceCIDR",
+    "ValidatingAdmissionPolicy",
+    "VolumeAttachment",
+    "PodGroup",
+];
+
+/// The fields that nobody comes to own through the endpoint, with everything below them.
+pub(crate) fn fields(schema: &TypeSchema, subresource: Option<&str>) -> PathSet {
+    let mut set = PathSet::default();
+    match subresource.unwrap_or_default() {
+        "" | "finalize" if schema.has_status_subresource() => set.insert_fields(&["status"]),
+        "status" => {
+            set.insert_fields(&["spec"]);
+            match schema.kind() {
+                None => set.insert_fields(&["metadata"]),
+                Some(kind) if NO_METADATA.contains(&kind) => set.insert_fields(&["metadata"]),
+                Some("Deployment") => set.insert_fields(&["metadata", "labels"]),
+                Some("Pod") => {
+                    set.insert_fields(&["metadata", "deletionTimestamp"]);
+                    set.insert_fields(&["metadata", "ownerReferences"]);
+                }
+                Some(_) => {}
+            }
+        }
+        _ => {}
+    }
+    set
+}
+
+/// Gives `new` the values that those fields have in `old`.
+pub(crate) fn restore(new: &mut Value, old: &Value, ignored: &PathSet) {
+    let Some(map) = new.as_object_mut() else { return };
+    for step in &ignored.members {
+        let Step::Field(name) = step else { continue };
+        match old.get(name) {
+            Some(value) => {
+                map.insert(name.clone(), value.clone());
+            }
+            None => {
+                map.remove(name);
+            }
+        }
+    }
+    for (step, below) in &ignored.children {
+        if let Step::Field(name) = step {
+            if let Some(value) = map.get_mut(name) {
+                restore(value, old.get(name).unwrap_or(&Value::Null), below);
+            }
+        }
+    }
+}

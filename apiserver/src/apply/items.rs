@@ -1,0 +1,60 @@
+//! Which item of a list is which: by key fields, or by value in sets.
+
+use serde_json::Value;
+
+use super::path::Step;
+use crate::typed::{Id, ListKind, Table};
+
+/// The step from a list to one of its items.
+///
+/// # Errors
+///
+/// Why the item has none.
+pub(crate) fn step(
+    table: &Table,
+    kind: &ListKind,
+    items: Id,
+    item: &Value,
+) -> Result<Step, String> {
+    match kind {
+        ListKind::Atomic(_) => Err("invalid indexing of non-associative list".to_owned()),
+        ListKind::Set => set_step(item),
+        ListKind::Map(keys) => key_step(table, keys, items, item),
+    }
+}
+
+fn set_step(item: &Value) -> Result<Step, String> {
+    let text = match item {
+        Value::Object(_) => "associative list without keys has an element that's a map type",
+        Value::Array(_) => "not supported: associative list with lists as elements",
+        Value::Null => "associative list without keys has an element that's an explicit null",
+        _ => return Ok(Step::Value(item.clone())),
+    };
+    Err(text.to_owned())
+}
+
+fn key_step(table: &Table, keys: &[String], items: Id, item: &Value) -> Result<Step, String> {
+    let map = match item {
+        Value::Object(map) => map,
+        Value::Null => {
+            return Err("associative list with keys may not have a null element".to_owned());
+        }
+        _ => return Err("associative list with keys may not have non-map elements".to_owned()),
+    };
+    let mut fields = Vec::with_capacity(keys.len());
+    for key in keys {
+        let default = || table.object(items)?.fields.get(key.as_str())?.default.as_ref();
+        if let Some(value) = map.get(key).or_else(default) {
+            fields.push((key.clone(), value.clone()));
+        }
+    }
+    if fields.is_empty() && !keys.is_empty() {
+        let keys: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
+        return Err(format!(
+            "associative list with keys has an element that omits all key fields [{}] (and \
+             doesn't have default values for any key fields)",
+            keys.join(" ")
+        ));
+    }
+    Ok(Step::key(fields))
+}

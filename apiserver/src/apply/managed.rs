@@ -1,0 +1,219 @@
+//! The entries of `metadata.managedFields`.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::set::PathSet;
+
+/// Entries of Update managers that are kept; the oldest above are folded into [`ANCIENT`].
+const MAX_UPDATERS: usize = 10;
+const ANCIENT: &str = "ancient-changes";
+
+/// Who owns fields: one entry each.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Owner {
+    pub(crate) manager: String,
+    pub(crate) apply: bool,
+    /// Empty for Apply, whose entry moves along with the version.
+    pub(crate) api_version: String,
+    pub(crate) subresource: String,
+}
+
+impl Owner {
+    pub(crate) fn new(manager: &str, apply: bool, version: &str, subresource: &str) -> Owner {
+        Owner {
+            manager: if manager.is_empty() { "unknown" } else { manager }.to_owned(),
+            apply,
+            api_version: if apply { "" } else { version }.to_owned(),
+            subresource: subresource.to_owned(),
+        }
+    }
+
+    /// As in messages: `"m"`, `"m" using v1`, `"m" with subresource "scale" using apps/v1`.
+    pub(crate) fn print(&self) -> String {
+        let mut text = format!("{:?}", self.manager);
+        if !self.subresource.is_empty() {
+            text.push_str(&format!(" with subresource {:?}", self.subresource));
+        }
+        if !self.apply {
+            text.push_str(&format!(" using {}", self.api_version));
+        }
+        text
+    }
+}
+
+/// What an owner owns.
+#[derive(Clone, Debug)]
+pub(crate) struct Owned {
+    pub(crate) set: PathSet,
+    pub(crate) api_version: String,
+}
+
+/// All entries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Managed {
+    pub(crate) owners: BTreeMap<Owner, Owned>,
+    /// Last change, RFC 3339; absent when the entry never changed the object.
+    pub(crate) times: BTreeMap<Owner, String>,
+}
+
+impl Managed {
+    /// The entries of an object's metadata.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the first bad entry.
+    pub(crate) fn decode(object: &Value) -> Result<Managed, String> {
+        let mut managed = Managed::default();
+        let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
+        for (index, entry) in list.into_iter().flatten().enumerate() {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+            let apply = match text("operation") {
+                "Apply" => true,
+                "Update" => false,
+                _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+            };
+            let version = text("apiVersion");
+            if version.is_empty() {
+                return Err("apiVersion must not be empty".to_owned());
+            }
+            match text("fieldsType") {
+                "FieldsV1" => {}
+                "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
+                other => {
+                    return Err(format!(
+                        "invalid fieldsType {other:?} in managed fields entry {index}"
+                    ));
+                }
+            }
+            let set = match entry.get("fieldsV1") {
+                None | Some(Value::Null) => PathSet::default(),
+                Some(fields) => {
+                    PathSet::from_json(fields).map_err(|e| format!("error decoding set: {e}"))?
+                }
+            };
+            // Read as it stands: an empty name is an owner too.
+            let owner = Owner {
+                manager: text("manager").to_owned(),
+                apply,
+                api_version: if apply { String::new() } else { version.to_owned() },
+                subresource: text("subresource").to_owned(),
+            };
+            if !text("time").is_empty() {
+                managed.times.insert(owner.clone(), text("time").to_owned());
+            }
+            managed.owners.insert(owner, Owned { set, api_version: version.to_owned() });
+        }
+        Ok(managed)
+    }
+
+    /// Writes the entries into an object's metadata; no entries, no field.
+    pub(crate) fn encode(&self, object: &mut Value) {
+        let mut entries: Vec<(&Owner, &Owned)> = self.owners.iter().collect();
+        entries.sort_by(|a, b| self.order(a.0, b.0));
+        let list: Vec<Value> =
+            entries.into_iter().map(|(owner, owned)| self.entry(owner, owned)).collect();
+        let Some(map) = object.as_object_mut() else { return };
+        let meta = map.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        if meta.is_null() {
+            *meta = Value::Object(Map::new());
+        }
+        let Some(meta) = meta.as_object_mut() else { return };
+        if list.is_empty() {
+            meta.remove("managedFields");
+        } else {
+            meta.insert("managedFields".to_owned(), Value::Array(list));
+        }
+    }
+
+    fn entry(&self, owner: &Owner, owned: &Owned) -> Value {
+        let mut entry = json!({
+            "manager": owner.manager,
+            "operation": if owner.apply { "Apply" } else { "Update" },
+            "apiVersion": owned.api_version,
+            "fieldsType": "FieldsV1",
+            "fieldsV1": owned.set.to_json(),
+        });
+        if let Some(time) = self.times.get(owner) {
+            entry["time"] = time.as_str().into();
+        }
+        if !owner.subresource.is_empty() {
+            entry["subresource"] = owner.subresource.as_str().into();
+        }
+        entry
+    }
+
+    /// Apply before Update, then by time, manager, version and subresource.
+    fn order(&self, a: &Owner, b: &Owner) -> Ordering {
+        b.apply
+            .cmp(&a.apply)
+            .then_with(|| self.seconds(a).cmp(&self.seconds(b)))
+            .then_with(|| a.manager.cmp(&b.manager))
+            .then_with(|| self.version(a).cmp(self.version(b)))
+            .then_with(|| a.subresource.cmp(&b.subresource))
+    }
+
+    fn version(&self, owner: &Owner) -> &str {
+        self.owners.get(owner).map_or("", |owned| &owned.api_version)
+    }
+
+    fn seconds(&self, owner: &Owner) -> i64 {
+        let time = self.times.get(owner).and_then(|t| t.parse::<jiff::Timestamp>().ok());
+        time.map_or(0, jiff::Timestamp::as_second)
+    }
+
+    /// Folds the oldest Update entries together until at most ten are left.
+    pub(crate) fn cap_updaters(&mut self) {
+        let mut updaters: Vec<Owner> =
+            self.owners.keys().filter(|owner| !owner.apply).cloned().collect();
+        let mut count = updaters.len();
+        if count <= MAX_UPDATERS {
+            return;
+        }
+        updaters.sort_by_cached_key(|owner| (self.seconds(owner), owner.clone()));
+        let mut first_of: BTreeMap<String, Owner> = BTreeMap::new();
+        for owner in updaters {
+            if count <= MAX_UPDATERS {
+                break;
+            }
+            let version = self.version(&owner).to_owned();
+            let Some(first) = first_of.get(&version) else {
+                first_of.insert(version, owner);
+                continue;
+            };
+            let bucket = Owner::new(ANCIENT, false, &version, "");
+            if !self.owners.contains_key(&bucket) {
+                if let Some(owned) = self.owners.remove(first) {
+                    self.owners.insert(bucket.clone(), owned);
+                }
+            }
+            let Some(owned) = self.owners.remove(&owner) else { continue };
+            let old = self.owners.remove(&bucket).map(|old| old.set).unwrap_or_default();
+            self.owners.insert(bucket.clone(), Owned { set: owned.set.union(&old), ..owned });
+            match self.times.get(&owner).cloned() {
+                Some(time) => self.times.insert(bucket, time),
+                None => self.times.remove(&bucket),
+            };
+            count -= 1;
+        }
+    }
+}
+
+/// Does the list say that tracking should start anew: `[]` or `[{}]`?
+pub(crate) fn is_reset(object: &Value) -> bool {
+    match object.pointer("/metadata/managedFields").and_then(Value::as_array) {
+        Some(list) => match list.as_slice() {
+            [] => true,
+            [one] => one.as_object().is_some_and(Map::is_empty),
+            _ => false,
+        },
+        None => false,
+    }
+}
+
+/// Takes the list out of an object's metadata.
+pub(crate) fn take(object: &mut Value) -> Option<Value> {
+    object.get_mut("metadata")?.as_object_mut()?.remove("managedFields")
+}

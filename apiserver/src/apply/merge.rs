@@ -1,0 +1,189 @@
+//! Lays an applied configuration over an object.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use serde_json::{Map, Value};
+
+use super::items;
+use super::path::Step;
+use super::validate::{check_scalar, join};
+use crate::typed::{Id, Kind, ListKind, Object, Table};
+
+/// `live` with what `applied` says; nothing is removed.
+///
+/// # Errors
+///
+/// Values that do not have the type.
+pub(crate) fn merge(
+    table: &Table,
+    root: Id,
+    live: &Value,
+    applied: &Value,
+) -> Result<Value, String> {
+    let mut walker = Walker { table, faults: Vec::new() };
+    let merged = walker.value(root, Some(live), Some(applied));
+    join(&walker.faults)?;
+    Ok(merged.unwrap_or(Value::Null))
+}
+
+struct Walker<'a> {
+    table: &'a Table,
+    faults: Vec<String>,
+}
+
+/// Items of a list with their steps; an item whose step occurs twice has no value.
+struct Indexed<'v> {
+    steps: Vec<Step>,
+    values: BTreeMap<Step, Option<&'v Value>>,
+}
+
+static NULL: Value = Value::Null;
+
+impl Indexed<'_> {
+    fn get(&self, step: &Step) -> Option<&Value> {
+        self.values.get(step).map(|value| value.unwrap_or(&NULL))
+    }
+
+    fn has(&self, step: &Step) -> bool {
+        self.values.contains_key(step)
+    }
+}
+
+impl Walker<'_> {
+    fn value(&mut self, id: Id, live: Option<&Value>, applied: Option<&Value>) -> Option<Value> {
+        let left = self.table.kind(id, live);
+        let right = self.table.kind(id, applied);
+        let kind = if applied.is_none() { left } else { right };
+        match kind {
+            Kind::Scalar(scalar) => {
+                let check = |v: Option<&Value>| v.map_or(Ok(()), |v| check_scalar(scalar, v));
+                if let (Err(live), Err(applied)) = (check(live), check(applied)) {
+                    self.faults.push(format!("lhs: {live}"));
+                    self.faults.push(format!("rhs: {applied}"));
+                }
+                applied.or(live).cloned()
+            }
+            Kind::Map(object) => {
+                let (l, r) = (live.and_then(Value::as_object), applied.and_then(Value::as_object));
+                let empty = l.is_none_or(Map::is_empty) && r.is_none_or(Map::is_empty);
+                if object.atomic || empty {
+                    return applied.or(live).cloned();
+                }
+                self.maps(object, l, r)
+            }
+            Kind::List(kind, items) => {
+                let (l, r) = (live.and_then(Value::as_array), applied.and_then(Value::as_array));
+                let empty = l.is_none_or(Vec::is_empty) && r.is_none_or(Vec::is_empty);
+                if kind.is_atomic() || empty {
+                    return applied.or(live).cloned();
+                }
+                self.lists(kind, items, l, r)
+            }
+        }
+    }
+
+    fn maps(
+        &mut self,
+        object: &Object,
+        live: Option<&Map<String, Value>>,
+        applied: Option<&Map<String, Value>>,
+    ) -> Option<Value> {
+        let keys: BTreeSet<&String> =
+            live.into_iter().chain(applied).flat_map(|map| map.keys()).collect();
+        let mut out = Map::new();
+        for key in keys {
+            let (l, r) = (live.and_then(|m| m.get(key)), applied.and_then(|m| m.get(key)));
+            let Some(child) = Table::child(object, key) else { continue };
+            if let Some(value) = self.value(child, l, r) {
+                out.insert(key.clone(), value);
+            }
+        }
+        (!out.is_empty()).then_some(Value::Object(out))
+    }
+
+    fn index<'v>(
+        &mut self,
+        kind: &ListKind,
+        items: Id,
+        list: Option<&'v Vec<Value>>,
+        duplicates: bool,
+    ) -> Indexed<'v> {
+        let mut indexed = Indexed { steps: Vec::new(), values: BTreeMap::new() };
+        for (index, item) in list.into_iter().flatten().enumerate() {
+            match items::step(self.table, kind, items, item) {
+                Err(text) => self.faults.push(format!("element {index}: {text}")),
+                Ok(step) if indexed.has(&step) => {
+                    if duplicates {
+                        // Items that are there twice are not merged.
+                        indexed.values.insert(step.clone(), None);
+                        indexed.steps.push(step);
+                    } else {
+                        self.faults.push(format!("duplicate entries for key {step}"));
+                    }
+                }
+                Ok(step) => {
+                    indexed.values.insert(step.clone(), Some(item));
+                    indexed.steps.push(step);
+                }
+            }
+        }
+        indexed
+    }
+
+    /// Merges two lists: shared items come in the applied order, the others keep their place
+    /// relative to the shared ones around them.
+    fn lists(
+        &mut self,
+        kind: &ListKind,
+        items: Id,
+        live_list: Option<&Vec<Value>>,
+        applied_list: Option<&Vec<Value>>,
+    ) -> Option<Value> {
+        let applied = self.index(kind, items, applied_list, false);
+        let live = self.index(kind, items, live_list, true);
+        if !self.faults.is_empty() {
+            return None;
+        }
+        let live_list: &[Value] = live_list.map_or(&[], Vec::as_slice);
+        let mut out = Vec::with_capacity(live.steps.len().max(applied.steps.len()));
+        let mut shared: VecDeque<&Step> =
+            applied.steps.iter().filter(|step| live.has(step)).collect();
+        let mut merged: BTreeSet<&Step> = BTreeSet::new();
+        let (mut l, mut r) = (0, 0);
+        while l < live.steps.len() || r < applied.steps.len() {
+            if let (Some(mine), Some(theirs)) = (live.steps.get(l), applied.steps.get(r)) {
+                if mine == theirs {
+                    merged.insert(mine);
+                    out.extend(self.value(items, live.get(mine), applied.get(mine)));
+                    l += 1;
+                    r += 1;
+                    shared.pop_front();
+                    continue;
+                }
+                if applied.has(mine) && shared.front().is_some_and(|next| *next != mine) {
+                    l += 1;
+                    continue;
+                }
+            }
+            if let Some(mine) = live.steps.get(l) {
+                if !applied.has(mine) {
+                    out.extend(self.value(items, live_list.get(l), None));
+                    l += 1;
+                    continue;
+                }
+                if merged.contains(mine) {
+                    l += 1;
+                }
+            }
+            if let Some(theirs) = applied.steps.get(r) {
+                merged.insert(theirs);
+                out.extend(self.value(items, live.get(theirs), applied.get(theirs)));
+                r += 1;
+                if shared.front() == Some(&theirs) {
+                    shared.pop_front();
+                }
+            }
+        }
+        (!out.is_empty()).then_some(Value::Array(out))
+    }
+}

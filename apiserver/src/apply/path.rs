@@ -1,0 +1,180 @@
+//! One step from an object or list to a part of it, as managedFields name it.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde_json::{Map, Number, Value};
+
+/// A step of a path.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    /// `f:name`: a key of a map.
+    Field(String),
+    /// `k:{…}`: the item of a list with these values of its key fields, sorted by name.
+    Key(Vec<(String, Value)>),
+    /// `v:…`: the item of a set.
+    Value(Value),
+    /// `i:n`: the item at a position.
+    Index(i64),
+}
+
+impl Step {
+    /// Reads `f:…`, `k:…`, `v:…` or `i:…`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the text.
+    pub(crate) fn parse(text: &str) -> Result<Step, String> {
+        let (sign, rest) = text.split_once(':').ok_or_else(|| format!("missing colon: {text}"))?;
+        match sign {
+            "f" => Ok(Step::Field(rest.to_owned())),
+            "v" => serde_json::from_str(rest).map(Step::Value).map_err(|e| e.to_string()),
+            "k" => {
+                let fields: Map<String, Value> =
+                    serde_json::from_str(rest).map_err(|e| e.to_string())?;
+                Ok(Step::key(fields.into_iter().collect()))
+            }
+            "i" => rest.parse().map(Step::Index).map_err(|_| format!("bad index: {text}")),
+            _ => Err("unknown path element type".to_owned()),
+        }
+    }
+
+    /// The item with these key fields.
+    pub(crate) fn key(mut fields: Vec<(String, Value)>) -> Step {
+        fields.sort_by(|a, b| a.0.cmp(&b.0));
+        Step::Key(fields)
+    }
+
+    /// As in managedFields.
+    pub(crate) fn serialize(&self) -> String {
+        match self {
+            Step::Field(name) => format!("f:{name}"),
+            Step::Value(value) => format!("v:{value}"),
+            Step::Index(index) => format!("i:{index}"),
+            Step::Key(fields) => {
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())))
+                    .collect();
+                format!("k:{{{}}}", fields.join(","))
+            }
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Step::Field(_) => 0,
+            Step::Key(_) => 1,
+            Step::Value(_) => 2,
+            Step::Index(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    /// As in messages: `.name`, `[a=1,b="x"]`, `[="x"]`, `[0]`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Field(name) => write!(f, ".{name}"),
+            Step::Value(value) => write!(f, "[={value}]"),
+            Step::Index(index) => write!(f, "[{index}]"),
+            Step::Key(fields) => {
+                let fields: Vec<String> =
+                    fields.iter().map(|(name, value)| format!("{name}={value}")).collect();
+                write!(f, "[{}]", fields.join(","))
+            }
+        }
+    }
+}
+
+impl Ord for Step {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Step::Field(a), Step::Field(b)) => a.cmp(b),
+            (Step::Key(a), Step::Key(b)) => {
+                for ((an, av), (bn, bv)) in a.iter().zip(b) {
+                    let order = an.cmp(bn).then_with(|| compare(av, bv));
+                    if order != Ordering::Equal {
+                        return order;
+                    }
+                }
+                a.len().cmp(&b.len())
+            }
+            (Step::Value(a), Step::Value(b)) => compare(a, b),
+            (Step::Index(a), Step::Index(b)) => a.cmp(b),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl PartialOrd for Step {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Step {}
+
+/// Are two values equal? Unlike `==`, `1` and `1.0` are.
+pub(crate) fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => compare_numbers(a, b) == Ordering::Equal,
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(k, a)| b.get(k).is_some_and(|b| equal(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
+/// A total order: numbers, strings, booleans, lists, maps, null.
+fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => compare_numbers(a, b),
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        (Value::Array(a), Value::Array(b)) => {
+            let orders = a.iter().zip(b).map(|(a, b)| compare(a, b));
+            first_difference(orders).unwrap_or_else(|| a.len().cmp(&b.len()))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            let orders =
+                a.iter().zip(b).map(|((ak, av), (bk, bv))| ak.cmp(bk).then(compare(av, bv)));
+            first_difference(orders).unwrap_or_else(|| a.len().cmp(&b.len()))
+        }
+        _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+fn first_difference(mut orders: impl Iterator<Item = Ordering>) -> Option<Ordering> {
+    orders.find(|order| *order != Ordering::Equal)
+}
+
+fn compare_numbers(a: &Number, b: &Number) -> Ordering {
+    match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) => a.cmp(&b),
+        _ => {
+            let (a, b) = (a.as_f64().unwrap_or(0.0), b.as_f64().unwrap_or(0.0));
+            a.total_cmp(&b)
+        }
+    }
+}
+
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Number(_) => 0,
+        Value::String(_) => 1,
+        Value::Bool(_) => 2,
+        Value::Array(_) => 3,
+        Value::Object(_) => 4,
+        Value::Null => 5,
+    }
+}

@@ -1,0 +1,89 @@
+//! Adapts owned fields to a schema that changed from mergeable to atomic.
+
+use super::path::Step;
+use super::set::PathSet;
+use crate::typed::{Id, Kind, Shape, Table};
+
+/// The owned fields with every now atomic part owned as a whole.
+pub(crate) fn reconcile(table: &Table, root: Id, set: &PathSet) -> PathSet {
+    let mut walker =
+        Walker { table, path: Vec::new(), remove: PathSet::default(), add: PathSet::default() };
+    walker.node(root, Some(set), false);
+    if walker.remove.is_empty() && walker.add.is_empty() {
+        return set.clone();
+    }
+    set.recursive_difference(&walker.remove).union(&walker.add)
+}
+
+struct Walker<'a> {
+    table: &'a Table,
+    path: Vec<Step>,
+    remove: PathSet,
+    add: PathSet,
+}
+
+impl Walker<'_> {
+    /// `whole`: the path is owned as such, with nothing below.
+    fn node(&mut self, id: Id, set: Option<&PathSet>, whole: bool) {
+        let table = self.table;
+        match table.kind(id, None) {
+            Kind::Scalar(_) => {}
+            Kind::List(kind, items) => {
+                if !whole && kind.is_atomic() {
+                    self.take_whole();
+                } else if let Some(set) = set {
+                    self.children(set, &|_| Some(items));
+                }
+            }
+            Kind::Map(object) => {
+                let deduced = object
+                    .element
+                    .is_some_and(|element| matches!(table.shape(element), Shape::Any));
+                if deduced && object.fields.is_empty() {
+                    return;
+                }
+                if !whole && object.atomic {
+                    if set.is_some_and(|set| !set.is_empty()) {
+                        self.take_whole();
+                    }
+                } else if let Some(set) = set {
+                    self.children(set, &|step| match step {
+                        Step::Field(name) => Table::child(object, name),
+                        _ => object.element,
+                    });
+                }
+            }
+        }
+    }
+
+    fn take_whole(&mut self) {
+        self.remove.insert(&self.path);
+        self.add.insert(&self.path);
+    }
+
+    fn children(&mut self, set: &PathSet, type_of: &dyn Fn(&Step) -> Option<Id>) {
+        for (step, child) in &set.children {
+            if !set.members.contains(step) {
+                self.descend(step, Some(child), false, type_of);
+            }
+        }
+        for step in &set.members {
+            let child = set.children.get(step);
+            self.descend(step, child, child.is_none(), type_of);
+        }
+    }
+
+    fn descend(
+        &mut self,
+        step: &Step,
+        set: Option<&PathSet>,
+        whole: bool,
+        type_of: &dyn Fn(&Step) -> Option<Id>,
+    ) {
+        if let Some(id) = type_of(step) {
+            self.path.push(step.clone());
+            self.node(id, set, whole);
+            self.path.pop();
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Takes fields and list items out of an object.
+
+use serde_json::{Map, Value};
+
+use super::items;
+use super::path::Step;
+use super::set::PathSet;
+use crate::typed::{Id, Kind, Table};
+
+/// `value` without the members of `set`; null when nothing is left of it.
+pub(crate) fn remove(table: &Table, id: Id, value: &Value, set: &PathSet) -> Value {
+    match (table.kind(id, Some(value)), value) {
+        (Kind::Scalar(_), value) => value.clone(),
+        (Kind::List(kind, items), Value::Array(list)) if !kind.is_atomic() => {
+            let mut out = Vec::with_capacity(list.len());
+            for item in list {
+                let step = items::step(table, kind, items, item).ok();
+                if step.as_ref().is_some_and(|step| set.members.contains(step)) {
+                    continue;
+                }
+                let below = step.as_ref().and_then(|step| set.children.get(step));
+                out.push(descend(table, Some(items), item, below));
+            }
+            if out.is_empty() { Value::Null } else { Value::Array(out) }
+        }
+        (Kind::Map(object), Value::Object(map)) if !object.atomic => {
+            let mut out = Map::new();
+            for (key, value) in map {
+                let step = Step::Field(key.clone());
+                if set.members.contains(&step) {
+                    continue;
+                }
+                let child = Table::child(object, key);
+                let below = set.children.get(&step);
+                out.insert(key.clone(), descend(table, child, value, below));
+            }
+            if out.is_empty() { Value::Null } else { Value::Object(out) }
+        }
+        _ => Value::Null,
+    }
+}
+
+fn descend(table: &Table, id: Option<Id>, value: &Value, set: Option<&PathSet>) -> Value {
+    match (id, set) {
+        (Some(id), Some(set)) if !set.is_empty() => remove(table, id, value, set),
+        _ => value.clone(),
+    }
+}

@@ -1,0 +1,198 @@
+//! Sets of paths, as managedFields hold them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::path::Step;
+use crate::typed::{Id, Kind, Table};
+
+/// Nesting beyond which a stored set is refused; real ones stay below 40.
+const MAX_DEPTH: usize = 256;
+
+/// A set of paths: being a member does not make the parents or children members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PathSet {
+    pub(crate) members: BTreeSet<Step>,
+    pub(crate) children: BTreeMap<Step, PathSet>,
+}
+
+impl PathSet {
+    /// Adds a path; the empty path is nothing.
+    pub(crate) fn insert(&mut self, path: &[Step]) {
+        match path {
+            [] => {}
+            [last] => {
+                self.members.insert(last.clone());
+            }
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    /// A set of one path of field names.
+    pub(crate) fn insert_fields(&mut self, names: &[&str]) {
+        let path: Vec<Step> = names.iter().map(|name| Step::Field((*name).to_owned())).collect();
+        self.insert(&path);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.values().all(PathSet::is_empty)
+    }
+
+    /// Is the path a member?
+    pub(crate) fn has(&self, path: &[Step]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.members.contains(last),
+            [first, rest @ ..] => self.children.get(first).is_some_and(|set| set.has(rest)),
+        }
+    }
+
+    /// What is in either.
+    pub(crate) fn union(mut self, other: &PathSet) -> PathSet {
+        self.members.extend(other.members.iter().cloned());
+        for (step, set) in &other.children {
+            let mine = self.children.remove(step).unwrap_or_default();
+            self.children.insert(step.clone(), mine.union(set));
+        }
+        self
+    }
+
+    /// What is in both.
+    pub(crate) fn intersection(&self, other: &PathSet) -> PathSet {
+        let members = self.members.intersection(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(step, set)| {
+            let both = set.intersection(other.children.get(step)?);
+            (!both.is_empty()).then(|| (step.clone(), both))
+        });
+        PathSet { members, children: children.collect() }
+    }
+
+    /// What is here and not there; parents and children are different paths.
+    pub(crate) fn difference(&self, other: &PathSet) -> PathSet {
+        let members = self.members.difference(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(step, set)| {
+            let left = match other.children.get(step) {
+                Some(theirs) => set.difference(theirs),
+                None => set.clone(),
+            };
+            (!left.is_empty()).then(|| (step.clone(), left))
+        });
+        PathSet { members, children: children.collect() }
+    }
+
+    /// What is here and neither there nor below a member of it.
+    pub(crate) fn recursive_difference(&self, other: &PathSet) -> PathSet {
+        let members = self.members.difference(&other.members).cloned().collect();
+        let children = self.children.iter().filter_map(|(step, set)| {
+            if other.members.contains(step) {
+                return None;
+            }
+            let left = match other.children.get(step) {
+                Some(theirs) => set.recursive_difference(theirs),
+                None => set.clone(),
+            };
+            (!left.is_empty()).then(|| (step.clone(), left))
+        });
+        PathSet { members, children: children.collect() }
+    }
+
+    /// The set with every declared field on the way to a member.
+    pub(crate) fn with_named_fields(&self, table: &Table, id: Option<Id>) -> PathSet {
+        let kind = id.map(|id| table.kind(id, None));
+        let mut members = self.members.clone();
+        let mut children = BTreeMap::new();
+        for (step, set) in &self.children {
+            let child = match (&kind, step) {
+                (Some(Kind::Map(object)), Step::Field(name)) => {
+                    if object.fields.contains_key(name.as_str()) {
+                        members.insert(step.clone());
+                    }
+                    Table::child(object, name)
+                }
+                (Some(Kind::List(_, items)), Step::Key(_)) => Some(*items),
+                _ => None,
+            };
+            children.insert(step.clone(), set.with_named_fields(table, child));
+        }
+        PathSet { members, children }
+    }
+
+    /// Calls `f` with every member, parents before children.
+    pub(crate) fn each(&self, f: &mut dyn FnMut(&[Step])) {
+        self.each_below(&mut Vec::new(), f);
+    }
+
+    fn each_below(&self, path: &mut Vec<Step>, f: &mut dyn FnMut(&[Step])) {
+        for step in &self.members {
+            path.push(step.clone());
+            f(path);
+            path.pop();
+        }
+        for (step, set) in &self.children {
+            path.push(step.clone());
+            set.each_below(path, f);
+            path.pop();
+        }
+    }
+
+    /// As `fieldsV1`.
+    pub(crate) fn to_json(&self) -> Value {
+        self.write(false)
+    }
+
+    fn write(&self, own: bool) -> Value {
+        let mut map = Map::new();
+        if own && !(self.members.is_empty() && self.children.is_empty()) {
+            map.insert(".".to_owned(), Value::Object(Map::new()));
+        }
+        for step in &self.members {
+            if !self.children.contains_key(step) {
+                map.insert(step.serialize(), Value::Object(Map::new()));
+            }
+        }
+        for (step, set) in &self.children {
+            map.insert(step.serialize(), set.write(self.members.contains(step)));
+        }
+        Value::Object(map)
+    }
+
+    /// From `fieldsV1`.
+    ///
+    /// # Errors
+    ///
+    /// What cannot be read.
+    pub(crate) fn from_json(value: &Value) -> Result<PathSet, String> {
+        Self::read(value, 0).map(|(set, _)| set)
+    }
+
+    /// The set, and whether its parent is a member.
+    fn read(value: &Value, depth: usize) -> Result<(PathSet, bool), String> {
+        let map = value.as_object().ok_or_else(|| format!("expected a map, got {value}"))?;
+        if depth > MAX_DEPTH {
+            return Err("too deeply nested".to_owned());
+        }
+        let mut set = PathSet::default();
+        let mut own = map.is_empty();
+        for (key, value) in map {
+            if key == "." {
+                own = true;
+                continue;
+            }
+            let step = Step::parse(key)?;
+            let (child, member) = Self::read(value, depth + 1)?;
+            if member {
+                set.members.insert(step.clone());
+            }
+            if !child.members.is_empty() || !child.children.is_empty() {
+                set.children.insert(step, child);
+            }
+        }
+        Ok((set, own))
+    }
+}
+
+/// A path as messages print it: `.spec.ports[port=80]`.
+pub(crate) fn print(path: &[Step]) -> String {
+    path.iter().map(ToString::to_string).collect()
+}

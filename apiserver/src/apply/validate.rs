@@ -1,0 +1,185 @@
+//! Does a value have its type? In the words of the real server.
+
+use serde_json::Value;
+
+use super::items;
+use super::path::Step;
+use crate::typed::{Id, Kind, ListKind, Scalar, Table};
+
+/// Checks a whole object. `duplicates`: lists may hold an item twice.
+///
+/// # Errors
+///
+/// All faults, as one text.
+pub(crate) fn validate(
+    table: &Table,
+    root: Id,
+    value: &Value,
+    duplicates: bool,
+) -> Result<(), String> {
+    let mut walker = Walker { table, duplicates, path: String::new(), faults: Vec::new() };
+    walker.value(root, value);
+    join(&walker.faults)
+}
+
+/// One fault as such, several as a list.
+pub(crate) fn join(faults: &[String]) -> Result<(), String> {
+    match faults {
+        [] => Ok(()),
+        [one] => Err(one.clone()),
+        many => Err(format!("errors:\n  {}", many.join("\n  "))),
+    }
+}
+
+struct Walker<'a> {
+    table: &'a Table,
+    duplicates: bool,
+    path: String,
+    faults: Vec<String>,
+}
+
+impl Walker<'_> {
+    fn value(&mut self, id: Id, value: &Value) {
+        match (self.table.kind(id, Some(value)), value) {
+            (_, Value::Null) => {}
+            (Kind::Map(object), Value::Object(map)) => {
+                for (key, value) in map {
+                    let Some(child) = Table::child(object, key) else {
+                        self.below(&Step::Field(key.clone()), |walker| {
+                            walker.fault("field not declared in schema");
+                        });
+                        return;
+                    };
+                    self.below(&Step::Field(key.clone()), |walker| walker.value(child, value));
+                }
+            }
+            (Kind::Map(_), other) => {
+                self.fault(&format!("expected map, got &{{{}}}", plain(other)))
+            }
+            (Kind::List(kind, items), Value::Array(list)) => self.list(kind, items, list),
+            (Kind::List(..), other) => {
+                self.fault(&format!("expected list, got &{{{}}}", plain(other)));
+            }
+            (Kind::Scalar(scalar), value) => {
+                if let Err(text) = check_scalar(scalar, value) {
+                    self.fault(&text);
+                }
+            }
+        }
+    }
+
+    fn list(&mut self, kind: &ListKind, items: Id, list: &[Value]) {
+        let mut seen = std::collections::BTreeSet::new();
+        for (index, item) in list.iter().enumerate() {
+            let step = if kind.is_atomic() {
+                Step::Index(i64::try_from(index).unwrap_or(i64::MAX))
+            } else {
+                match items::step(self.table, kind, items, item) {
+                    Ok(step) => step,
+                    Err(text) => {
+                        self.fault(&format!("element {index}: {text}"));
+                        return;
+                    }
+                }
+            };
+            if !kind.is_atomic() && !seen.insert(step.clone()) && !self.duplicates {
+                self.fault(&format!("duplicate entries for key {step}"));
+            }
+            self.below(&step, |walker| walker.value(items, item));
+        }
+    }
+
+    fn below(&mut self, step: &Step, run: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push_str(&step.to_string());
+        run(self);
+        self.path.truncate(length);
+    }
+
+    fn fault(&mut self, text: &str) {
+        self.faults.push(match self.path.as_str() {
+            "" => text.to_owned(),
+            path => format!("{path}: {text}"),
+        });
+    }
+}
+
+/// Is this a scalar of that kind (`None`: of any)? Null always is.
+///
+/// # Errors
+///
+/// What is there instead.
+pub(crate) fn check_scalar(scalar: Option<Scalar>, value: &Value) -> Result<(), String> {
+    let fine = match (scalar, value) {
+        (_, Value::Null) | (Some(Scalar::IntOrStringExtension), _) => true,
+        (Some(Scalar::String), other) => other.is_string(),
+        (Some(Scalar::Integer | Scalar::Number), other) => other.is_number(),
+        (Some(Scalar::Boolean), other) => other.is_boolean(),
+        (Some(Scalar::IntOrString | Scalar::Quantity) | None, other) => {
+            !other.is_array() && !other.is_object()
+        }
+    };
+    if fine {
+        return Ok(());
+    }
+    Err(match scalar {
+        Some(Scalar::String) => {
+            format!("expected string, got &value.valueUnstructured{{Value:{}}}", syntax(value))
+        }
+        Some(Scalar::Integer | Scalar::Number) => {
+            format!("expected numeric (int or float), got {}", type_name(value))
+        }
+        Some(Scalar::Boolean) => format!("expected boolean, got &{{{}}}", plain(value)),
+        Some(Scalar::IntOrString | Scalar::IntOrStringExtension | Scalar::Quantity) | None => {
+            format!("expected any scalar, got &{{{}}}", plain(value))
+        }
+    })
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// As Go's `%v`.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(list) => {
+            format!("[{}]", list.iter().map(plain).collect::<Vec<_>>().join(" "))
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key}:{}", plain(value))).collect();
+            entries.sort();
+            format!("map[{}]", entries.join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// As Go's `%#v`.
+fn syntax(value: &Value) -> String {
+    match value {
+        Value::Null => "interface {}(nil)".to_owned(),
+        Value::Array(list) => {
+            let items: Vec<String> = list.iter().map(syntax).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<String> =
+                map.iter().map(|(key, value)| format!("{key:?}:{}", syntax(value))).collect();
+            entries.sort();
+            format!("map[string]interface {{}}{{{}}}", entries.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

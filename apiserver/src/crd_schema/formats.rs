@@ -1,0 +1,277 @@
+//! The string formats that a real API server checks, and no others.
+//!
+//! Names are compared without dashes, as upstream does; unknown formats are ignored.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::OnceLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use regex::Regex;
+
+use super::names;
+
+/// Is the format one that is checked?
+pub(crate) fn known(format: &str) -> bool {
+    let name = format.replace('-', "");
+    matches!(
+        name.as_str(),
+        "bsonobjectid"
+            | "uri"
+            | "email"
+            | "hostname"
+            | "ipv4"
+            | "ipv6"
+            | "cidr"
+            | "mac"
+            | "uuid"
+            | "uuid3"
+            | "uuid4"
+            | "uuid5"
+            | "isbn"
+            | "isbn10"
+            | "isbn13"
+            | "creditcard"
+            | "ssn"
+            | "hexcolor"
+            | "rgbcolor"
+            | "byte"
+            | "password"
+            | "date"
+            | "duration"
+            | "datetime"
+            | "k8sshortname"
+            | "k8slongname"
+    )
+}
+
+/// Does the text have the format? Unknown formats accept everything.
+pub(crate) fn valid(format: &str, text: &str) -> bool {
+    match format.replace('-', "").as_str() {
+        "ipv4" => text.parse::<Ipv4Addr>().is_ok(),
+        "ipv6" => text.contains(':') && text.parse::<Ipv6Addr>().is_ok(),
+        "cidr" => cidr(text),
+        "uri" => uri(text),
+        "email" => email(text),
+        "hostname" => hostname(text),
+        "byte" => STANDARD.decode(text).is_ok(),
+        "date" => date(text),
+        "datetime" => date_time(text),
+        "duration" => duration(text),
+        "isbn" => isbn(text, 10) || isbn(text, 13),
+        "isbn10" => isbn(text, 10),
+        "isbn13" => isbn(text, 13),
+        "creditcard" => credit_card(text),
+        "k8sshortname" => names::is_label(text),
+        "k8slongname" => names::is_subdomain(text),
+        name => by_pattern(name).is_none_or(|pattern| pattern.is_match(text)),
+    }
+}
+
+fn by_pattern(name: &str) -> Option<&'static Regex> {
+    static PATTERNS: OnceLock<Vec<(&'static str, Regex)>> = OnceLock::new();
+    const SOURCES: [(&str, &str); 9] = [
+        ("bsonobjectid", r"^[0-9a-fA-F]{24}$"),
+        (
+            "mac",
+            r"^(?:[0-9a-fA-F]{2}(?:(?::[0-9a-fA-F]{2}){5,19}|(?:-[0-9a-fA-F]{2}){5,19})|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2,9})$",
+        ),
+        ("uuid", r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$"),
+        ("uuid3", r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?3[0-9a-f]{3}-?[0-9a-f]{4}-?[0-9a-f]{12}$"),
+        ("uuid4", r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?4[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$"),
+        ("uuid5", r"(?i)^[0-9a-f]{8}-?[0-9a-f]{4}-?5[0-9a-f]{3}-?[89ab][0-9a-f]{3}-?[0-9a-f]{12}$"),
+        ("ssn", r"^[0-9]{3}[- ]?[0-9]{2}[- ]?[0-9]{4}$"),
+        ("hexcolor", r"^#?(?:[0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"),
+        (
+            "rgbcolor",
+            r"^rgb\( *(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5]) *, *(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5]) *, *(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5]) *\)$",
+        ),
+    ];
+    let compiled = PATTERNS.get_or_init(|| {
+        SOURCES.iter().filter_map(|(n, p)| Regex::new(p).ok().map(|r| (*n, r))).collect()
+    });
+    compiled.iter().find(|(n, _)| *n == name).map(|(_, r)| r)
+}
+
+fn cidr(text: &str) -> bool {
+    let Some((address, bits)) = text.split_once('/') else { return false };
+    if bits.is_empty() || bits.len() > 3 || !bits.bytes().all(|b| b.is_ascii_digit()) {
+        return false;
+    }
+    let Ok(bits) = bits.parse::<u8>() else { return false };
+    match address.parse::<Ipv4Addr>() {
+        Ok(_) => bits <= 32,
+        Err(_) => bits <= 128 && address.parse::<Ipv6Addr>().is_ok(),
+    }
+}
+
+/// An absolute URI, or a path that starts with a slash.
+fn uri(text: &str) -> bool {
+    if text.bytes().any(|b| b < 0x20 || b == 0x7f || b == b' ') {
+        return false;
+    }
+    if text.starts_with('/') {
+        return true;
+    }
+    let Some((scheme, _)) = text.split_once(':') else { return false };
+    let mut bytes = scheme.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+        && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.'))
+}
+
+fn email(text: &str) -> bool {
+    let address = match (text.rfind('<'), text.ends_with('>')) {
+        (Some(open), true) => &text[open + 1..text.len() - 1],
+        _ => text,
+    };
+    let Some((local, domain)) = address.rsplit_once('@') else { return false };
+    let atom = |s: &str| {
+        !s.is_empty()
+            && s.split('.').all(|part| {
+                !part.is_empty()
+                    && part
+                        .chars()
+                        .all(|c| c.is_alphanumeric() || "!#$%&'*+-/=?^_`{|}~".contains(c))
+            })
+    };
+    let quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
+    (atom(local) || quoted) && atom(domain)
+}
+
+fn hostname(text: &str) -> bool {
+    let text = text.strip_suffix('.').unwrap_or(text);
+    !text.is_empty()
+        && text.len() <= 253
+        && text.split('.').all(|label| {
+            let ends = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+            label.chars().count() <= 63
+                && ends(label.chars().next())
+                && ends(label.chars().last())
+                && label.chars().all(|c| c.is_alphanumeric() || c == '-')
+        })
+}
+
+fn date(text: &str) -> bool {
+    text.len() == 10 && text.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// RFC 3339, with a few more separators for the time than the RFC has.
+fn date_time(text: &str) -> bool {
+    static PATTERN: OnceLock<Option<Regex>> = OnceLock::new();
+    let pattern = PATTERN.get_or_init(|| {
+        let source =
+            r"(?i)^(\d{4}-\d{2}-\d{2})t(\d{2}):(\d{2}):(\d{2})(\.\d+)?(z|[+-]\d{2}:\d{2})$";
+        Regex::new(source).ok()
+    });
+    let Some(parts) = pattern.as_ref().and_then(|p| p.captures(text)) else { return false };
+    let number = |i: usize| parts.get(i).and_then(|m| m.as_str().parse::<u8>().ok());
+    parts.get(1).is_some_and(|m| date(m.as_str()))
+        && number(2).is_some_and(|h| h <= 23)
+        && number(3).is_some_and(|m| m <= 59)
+        && number(4).is_some_and(|s| s <= 59)
+}
+
+/// Go durations (`1h30m`) and Scala's (`22 ns`, `5 days`).
+fn duration(text: &str) -> bool {
+    go_duration(text) || scala_duration(text)
+}
+
+fn go_duration(text: &str) -> bool {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    if rest.is_empty() {
+        return false;
+    }
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let number = &rest[..digits];
+        if !number.bytes().any(|b| b.is_ascii_digit()) || number.matches('.').count() > 1 {
+            return false;
+        }
+        rest = &rest[digits..];
+        let unit = rest.find(|c: char| c.is_ascii_digit() || c == '.').unwrap_or(rest.len());
+        if !matches!(&rest[..unit], "ns" | "us" | "µs" | "μs" | "ms" | "s" | "m" | "h") {
+            return false;
+        }
+        rest = &rest[unit..];
+    }
+    true
+}
+
+fn scala_duration(text: &str) -> bool {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let unit = text[digits..].trim_start().to_lowercase();
+    let unit = unit.strip_suffix('s').filter(|u| !u.is_empty()).unwrap_or(&unit);
+    digits > 0
+        && digits < 19
+        && matches!(
+            unit,
+            "n" | "nano"
+                | "nanosecond"
+                | "ns"
+                | "u"
+                | "micro"
+                | "microsecond"
+                | "us"
+                | "µ"
+                | "m"
+                | "milli"
+                | "millisecond"
+                | "ms"
+                | "s"
+                | "sec"
+                | "second"
+                | "min"
+                | "minute"
+                | "h"
+                | "hr"
+                | "hour"
+                | "d"
+                | "day"
+                | "w"
+                | "wk"
+                | "week"
+        )
+}
+
+fn isbn(text: &str, length: usize) -> bool {
+    let digits: Vec<u32> = text
+        .chars()
+        .filter(|c| !matches!(c, '-' | ' '))
+        .map(|c| match c {
+            'X' | 'x' => 10,
+            c => c.to_digit(10).unwrap_or(99),
+        })
+        .collect();
+    let Some((last, head)) = digits.split_last() else { return false };
+    if digits.len() != length || head.iter().any(|d| *d > 9) {
+        return false;
+    }
+    match length {
+        10 => {
+            let sum: u32 = digits.iter().zip(1..).map(|(d, i)| d * i).sum();
+            *last <= 10 && sum.is_multiple_of(11)
+        }
+        _ => {
+            let sum: u32 = digits.iter().zip([1, 3].iter().cycle()).map(|(d, w)| d * w).sum();
+            *last <= 9 && sum.is_multiple_of(10)
+        }
+    }
+}
+
+fn credit_card(text: &str) -> bool {
+    let digits: Vec<u32> = text.chars().filter_map(|c| c.to_digit(10)).collect();
+    let sum: u32 = digits
+        .iter()
+        .rev()
+        .enumerate()
+        .map(|(i, d)| match i % 2 {
+            1 if *d > 4 => d * 2 - 9,
+            1 => d * 2,
+            _ => *d,
+        })
+        .sum();
+    (13..=16).contains(&digits.len()) && sum.is_multiple_of(10)
+}

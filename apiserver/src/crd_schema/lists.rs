@@ -1,0 +1,106 @@
+//! Uniqueness in lists of type `set` and `map`, and the metadata of embedded resources.
+//!
+//! Neither is part of JSON schema, so both run after it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::cause;
+use super::node::{Additional, ListType, Node};
+use crate::served::Cause;
+
+/// Reports every value or key that occurs twice, at its second occurrence.
+pub(crate) fn unique(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause>) {
+    match value {
+        Value::Object(map) => {
+            for (key, child) in map {
+                match (node.properties.get(key), &node.additional) {
+                    (Some(schema), _) => unique(child, schema, &cause::child(path, key), out),
+                    (None, Some(Additional::Schema(schema))) => {
+                        unique(child, schema, &cause::key(path, key), out);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            match node.list_type {
+                Some(ListType::Set) => second(items, items, path, out),
+                Some(ListType::Map) => unique_keys(items, node, path, out),
+                _ => {}
+            }
+            if let Some(schema) = node.items.as_deref() {
+                for (i, item) in items.iter().enumerate() {
+                    unique(item, schema, &cause::index(path, i), out);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn unique_keys(items: &[Value], node: &Node, path: &str, out: &mut Vec<Cause>) {
+    if let Some(i) = items.iter().position(|v| !v.is_object() && !v.is_null()) {
+        let text = "must be an object for an array of list-type map";
+        out.push(cause::invalid(&cause::index(path, i), &items[i], text));
+        return;
+    }
+    let keys: Vec<Value> = items.iter().map(|item| list_key(item, &node.list_map_keys)).collect();
+    second(&keys, &keys, path, out);
+}
+
+/// The key of an item of a list of type `map`; absent fields stay absent.
+fn list_key(item: &Value, keys: &[String]) -> Value {
+    let fields = keys.iter().filter_map(|k| item.get(k).map(|v| (k.clone(), v.clone())));
+    Value::Object(fields.collect::<Map<_, _>>())
+}
+
+fn second(values: &[Value], shown: &[Value], path: &str, out: &mut Vec<Cause>) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for (i, value) in values.iter().enumerate() {
+        let times = seen.entry(value.to_string()).or_default();
+        *times += 1;
+        if *times == 2 {
+            out.push(cause::duplicate(&cause::index(path, i), &shown[i]));
+        }
+    }
+}
+
+/// Finds the old item that `item` succeeds in a list of type `map`.
+pub(crate) fn correlate<'a>(item: &Value, old: &'a [Value], keys: &[String]) -> Option<&'a Value> {
+    let key = list_key(item, keys);
+    old.iter().find(|candidate| list_key(candidate, keys) == key)
+}
+
+/// Requires kind and API version of embedded resources.
+pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cause>) {
+    match value {
+        Value::Object(map) => {
+            if node.embedded {
+                for name in ["apiVersion", "kind"] {
+                    if map.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
+                        out.push(cause::required(&cause::child(path, name), ""));
+                    }
+                }
+            }
+            for (key, child) in map {
+                match (node.properties.get(key), &node.additional) {
+                    (Some(schema), _) => embedded(child, schema, &cause::child(path, key), out),
+                    (None, Some(Additional::Schema(schema))) => {
+                        embedded(child, schema, &cause::key(path, key), out);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(schema) = node.items.as_deref() {
+                for (i, item) in items.iter().enumerate() {
+                    embedded(item, schema, &cause::index(path, i), out);
+                }
+            }
+        }
+        _ => {}
+    }
+}

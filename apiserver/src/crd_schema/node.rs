@@ -1,0 +1,214 @@
+//! The compiled form of a schema.
+//!
+//! Compiling once resolves types, patterns and children, so that every request walks a tree of plain
+//! data. Nodes below `allOf`, `anyOf`, `oneOf` and `not` have the same form: they only validate.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::pattern::Pattern;
+
+/// What may stand under keys that `properties` does not name.
+#[derive(Clone, Debug)]
+pub(crate) enum Additional {
+    /// Anything (`true`) or nothing (`false`).
+    Any(bool),
+    /// Values of a schema.
+    Schema(Box<Node>),
+}
+
+/// `x-kubernetes-list-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListType {
+    /// Replaced as a whole.
+    Atomic,
+    /// Unique values.
+    Set,
+    /// Unique keys.
+    Map,
+}
+
+/// One rule of `x-kubernetes-validations`, as written.
+///
+/// Rules are kept but not evaluated: an expression engine plugs in here.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// Path of the schema node that carries the rule: `spec.items[*]`; empty at the root.
+    pub path: String,
+    /// The rule as it stands in the CRD (`rule`, `message`, `messageExpression`, `reason`, …).
+    pub rule: Arc<Value>,
+}
+
+/// One node of a compiled schema.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Node {
+    pub(crate) types: Vec<String>,
+    pub(crate) nullable: bool,
+    pub(crate) int_or_string: bool,
+    pub(crate) preserve: bool,
+    pub(crate) embedded: bool,
+    pub(crate) properties: BTreeMap<String, Node>,
+    pub(crate) additional: Option<Additional>,
+    pub(crate) items: Option<Box<Node>>,
+    pub(crate) default: Option<Value>,
+    pub(crate) format: String,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) max_length: Option<u64>,
+    pub(crate) min_length: Option<u64>,
+    pub(crate) pattern: Option<Pattern>,
+    pub(crate) max_items: Option<u64>,
+    pub(crate) min_items: Option<u64>,
+    pub(crate) max_properties: Option<u64>,
+    pub(crate) min_properties: Option<u64>,
+    pub(crate) required: Vec<String>,
+    pub(crate) enumeration: Vec<Value>,
+    pub(crate) all_of: Vec<Node>,
+    pub(crate) any_of: Vec<Node>,
+    pub(crate) one_of: Vec<Node>,
+    pub(crate) not: Option<Box<Node>>,
+    pub(crate) list_type: Option<ListType>,
+    pub(crate) list_map_keys: Vec<String>,
+    pub(crate) map_atomic: bool,
+    pub(crate) rules: Vec<Arc<Value>>,
+}
+
+impl Node {
+    /// Compiles one schema object; anything malformed is left out, since [`check_crd`] refuses it.
+    ///
+    /// [`check_crd`]: super::check_crd
+    pub(crate) fn compile(schema: &Value) -> Node {
+        let Some(map) = schema.as_object() else { return Node::default() };
+        let mut node = Node {
+            nullable: flag(map, "nullable"),
+            int_or_string: flag(map, "x-kubernetes-int-or-string"),
+            preserve: flag(map, "x-kubernetes-preserve-unknown-fields"),
+            embedded: flag(map, "x-kubernetes-embedded-resource"),
+            default: map.get("default").filter(|v| !v.is_null()).cloned(),
+            maximum: float(map, "maximum"),
+            exclusive_maximum: flag(map, "exclusiveMaximum"),
+            minimum: float(map, "minimum"),
+            exclusive_minimum: flag(map, "exclusiveMinimum"),
+            multiple_of: float(map, "multipleOf"),
+            max_length: count(map, "maxLength"),
+            min_length: count(map, "minLength"),
+            pattern: text(map, "pattern").filter(|p| !p.is_empty()).map(Pattern::compile),
+            max_items: count(map, "maxItems"),
+            min_items: count(map, "minItems"),
+            max_properties: count(map, "maxProperties"),
+            min_properties: count(map, "minProperties"),
+            required: texts(map, "required"),
+            enumeration: list(map, "enum").to_vec(),
+            all_of: nodes(map, "allOf"),
+            any_of: nodes(map, "anyOf"),
+            one_of: nodes(map, "oneOf"),
+            not: map.get("not").map(|n| Box::new(Node::compile(n))),
+            list_type: list_type(text(map, "x-kubernetes-list-type")),
+            list_map_keys: texts(map, "x-kubernetes-list-map-keys"),
+            map_atomic: text(map, "x-kubernetes-map-type") == Some("atomic"),
+            rules: list(map, "x-kubernetes-validations").iter().cloned().map(Arc::new).collect(),
+            ..Node::default()
+        };
+        node.compile_types(map);
+        node.compile_children(map);
+        node
+    }
+
+    fn compile_types(&mut self, map: &Map<String, Value>) {
+        if self.int_or_string {
+            self.types = vec!["integer".to_owned(), "string".to_owned()];
+        } else if let Some(kind) = text(map, "type").filter(|t| !t.is_empty()) {
+            self.types = vec![kind.to_owned()];
+        }
+        let format = text(map, "format").unwrap_or_default();
+        let known = match self.types.as_slice() {
+            [one] if one == "integer" => matches!(format, "int32" | "int64"),
+            [one] if one == "number" => matches!(format, "float" | "double"),
+            [one] if one == "string" => super::formats::known(format),
+            [one] if !one.is_empty() => false,
+            _ => super::formats::known(format),
+        };
+        if known {
+            self.format = format.to_owned();
+        }
+    }
+
+    fn compile_children(&mut self, map: &Map<String, Value>) {
+        if let Some(properties) = map.get("properties").and_then(Value::as_object) {
+            self.properties =
+                properties.iter().map(|(k, v)| (k.clone(), Node::compile(v))).collect();
+        }
+        self.additional = match map.get("additionalProperties") {
+            Some(Value::Bool(allow)) => Some(Additional::Any(*allow)),
+            Some(schema @ Value::Object(_)) => {
+                Some(Additional::Schema(Box::new(Node::compile(schema))))
+            }
+            _ => None,
+        };
+        self.items = map.get("items").filter(|v| v.is_object()).map(|v| Box::new(Node::compile(v)));
+    }
+
+    /// The schema of values under `key`, if the key is allowed.
+    pub(crate) fn field(&self, key: &str) -> Option<&Node> {
+        self.properties.get(key).or(match &self.additional {
+            Some(Additional::Schema(node)) => Some(node),
+            _ => None,
+        })
+    }
+
+    /// Collects the rules of this node and its structural children.
+    pub(crate) fn collect_rules(&self, path: &str, out: &mut Vec<Rule>) {
+        out.extend(self.rules.iter().map(|r| Rule { path: path.to_owned(), rule: Arc::clone(r) }));
+        for (name, node) in &self.properties {
+            node.collect_rules(&super::cause::child(path, name), out);
+        }
+        if let Some(Additional::Schema(node)) = &self.additional {
+            node.collect_rules(&super::cause::key(path, "*"), out);
+        }
+        if let Some(items) = &self.items {
+            items.collect_rules(&super::cause::key(path, "*"), out);
+        }
+    }
+}
+
+fn list_type(text: Option<&str>) -> Option<ListType> {
+    match text {
+        Some("set") => Some(ListType::Set),
+        Some("map") => Some(ListType::Map),
+        Some("atomic") => Some(ListType::Atomic),
+        _ => None,
+    }
+}
+
+fn nodes(map: &Map<String, Value>, key: &str) -> Vec<Node> {
+    list(map, key).iter().map(Node::compile).collect()
+}
+
+pub(crate) fn flag(map: &Map<String, Value>, key: &str) -> bool {
+    map.get(key).and_then(Value::as_bool).unwrap_or_default()
+}
+
+pub(crate) fn text<'a>(map: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    map.get(key).and_then(Value::as_str)
+}
+
+pub(crate) fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
+    map.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+pub(crate) fn texts(map: &Map<String, Value>, key: &str) -> Vec<String> {
+    list(map, key).iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn float(map: &Map<String, Value>, key: &str) -> Option<f64> {
+    map.get(key).and_then(Value::as_f64)
+}
+
+fn count(map: &Map<String, Value>, key: &str) -> Option<u64> {
+    map.get(key).and_then(Value::as_u64)
+}

@@ -1,0 +1,375 @@
+//! Validates a value against a compiled schema, in the order and with the texts of kube-openapi.
+//!
+//! The order is that of its validators: type, combinations, strings, formats, numbers, lists,
+//! enumerations, objects. Fields are visited by name, where the original has no order.
+
+use serde_json::{Number, Value};
+
+use super::cause;
+use super::lists::correlate;
+use super::node::{Additional, ListType, Node};
+use crate::served::Cause;
+
+/// Faults, and how many checks were passed (which branch of `anyOf` came closest?).
+#[derive(Debug, Default)]
+struct Outcome {
+    causes: Vec<Cause>,
+    matches: usize,
+}
+
+impl Outcome {
+    fn add(&mut self, cause: Cause) {
+        if !self.causes.contains(&cause) {
+            self.causes.push(cause);
+        }
+    }
+
+    fn merge(&mut self, other: Outcome) {
+        self.matches += other.matches;
+        for cause in other.causes {
+            self.add(cause);
+        }
+    }
+
+    fn ok(&self) -> bool {
+        self.causes.is_empty()
+    }
+}
+
+/// Validates `new`; unchanged parts of `old` are tolerated.
+pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Cause> {
+    ratchet(root, new, old, "").causes
+}
+
+/// Validates a value with its own counterpart: faults of an unchanged value are forgiven.
+fn ratchet(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Outcome {
+    let mut outcome = check(node, value, old, path);
+    if !outcome.ok() && old == Some(value) {
+        outcome.causes.clear();
+    }
+    outcome
+}
+
+/// The name that faults print: without the leading dot that fields of the root have.
+fn shown(path: &str) -> &str {
+    path.strip_prefix('.').unwrap_or(path)
+}
+
+fn check(node: &Node, value: &Value, old: Option<&Value>, path: &str) -> Outcome {
+    let mut out = Outcome::default();
+    check_type(node, value, path, &mut out);
+    if value.is_null() {
+        check_enum(node, value, path, &mut out);
+        return out;
+    }
+    out.matches += 1;
+    combine(node, value, old, path, &mut out);
+    match value {
+        Value::String(text) => {
+            check_string(node, text, path, &mut out);
+            check_format(node, text, path, &mut out);
+        }
+        Value::Number(number) => check_number(node, number, path, &mut out),
+        Value::Array(items) => check_items(node, items, old, path, &mut out),
+        _ => {}
+    }
+    check_enum(node, value, path, &mut out);
+    if let Value::Object(_) = value {
+        check_object(node, value, old, path, &mut out);
+    }
+    out
+}
+
+/// JSON schema type and OpenAPI format of a value.
+fn kind_of(value: &Value) -> (&'static str, &'static str) {
+    match value {
+        Value::Null => ("null", ""),
+        Value::Bool(_) => ("boolean", ""),
+        Value::String(_) => ("string", ""),
+        Value::Array(_) => ("array", ""),
+        Value::Object(_) => ("object", ""),
+        Value::Number(n) if n.is_f64() => ("number", "float64"),
+        Value::Number(_) => ("integer", "int64"),
+    }
+}
+
+fn check_type(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
+    if node.types.is_empty() && node.format.is_empty() {
+        return;
+    }
+    let has = |kind: &str| node.types.iter().any(|t| t == kind);
+    let (kind, format) = kind_of(value);
+    if value.is_null() {
+        if !node.types.is_empty() && !node.nullable && !has("null") {
+            out.add(wrong_type(path, &node.types.join(","), "null"));
+        }
+        return;
+    }
+    let whole =
+        value.as_f64().is_some_and(|f| f.fract() == 0.0 && f.abs() < 9_007_199_254_740_992.0);
+    let fits = has(kind)
+        || (kind == "number" && has("integer") && whole)
+        || (kind == "integer" && has("number"));
+    let formatted = !node.format.is_empty();
+    let text_like = matches!(value, Value::String(_) | Value::Array(_));
+    if !text_like && formatted && !fits && format != node.format {
+        out.add(wrong_type(path, &node.format, format));
+        return;
+    }
+    if !(has("number") || has("integer")) && formatted && text_like {
+        return;
+    }
+    if !fits {
+        out.add(wrong_type(path, &node.types.join(","), kind));
+    }
+}
+
+fn wrong_type(path: &str, wanted: &str, got: &str) -> Cause {
+    let path = shown(path);
+    let got = Value::String(got.to_owned());
+    cause::type_invalid(path, &got, &format!("{path} in body must be of type {wanted}: {got}"))
+}
+
+fn plain(text: String) -> Cause {
+    cause::invalid("", &Value::String(String::new()), &text)
+}
+
+fn combine(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
+    let name = cause::quote(shown(path));
+    if !node.any_of.is_empty() {
+        any_of(node, value, old, path, out);
+    }
+    if !node.one_of.is_empty() {
+        one_of(node, value, old, path, out);
+    }
+    if !node.all_of.is_empty() {
+        let mut valid = 0;
+        for branch in &node.all_of {
+            let result = check(branch, value, old, path);
+            valid += usize::from(result.ok());
+            out.merge(result);
+        }
+        if valid != node.all_of.len() {
+            let none = if valid == 0 { ". None validated" } else { "" };
+            out.add(plain(format!("{name} must validate all the schemas (allOf){none}")));
+        }
+    }
+    if let Some(not) = &node.not
+        && check(not, value, old, path).ok()
+    {
+        out.add(plain(format!("{name} must not validate the schema (not)")));
+    }
+    out.matches += 1;
+}
+
+fn any_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
+    let mut best: Option<Outcome> = None;
+    for branch in &node.any_of {
+        let result = check(branch, value, old, path);
+        if result.ok() {
+            return out.merge(result);
+        }
+        if best.as_ref().is_none_or(|b| result.matches > b.matches) {
+            best = Some(result);
+        }
+    }
+    let name = cause::quote(shown(path));
+    out.add(plain(format!("{name} must validate at least one schema (anyOf)")));
+    out.merge(best.unwrap_or_default());
+}
+
+fn one_of(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
+    let mut best: Option<Outcome> = None;
+    let mut valid = 0;
+    for branch in &node.one_of {
+        let result = check(branch, value, old, path);
+        if result.ok() {
+            valid += 1;
+            best = None;
+        } else if valid == 0 && best.as_ref().is_none_or(|b| result.matches > b.matches) {
+            best = Some(result);
+        }
+    }
+    if valid == 1 {
+        return;
+    }
+    let found = match valid {
+        0 => "Found none valid".to_owned(),
+        n => format!("Found {n} valid alternatives"),
+    };
+    let name = cause::quote(shown(path));
+    out.add(plain(format!("{name} must validate one and only one schema (oneOf). {found}")));
+    out.merge(best.unwrap_or_default());
+}
+
+fn fault(path: &str, value: &Value, text: &str) -> Cause {
+    let path = shown(path);
+    cause::invalid(path, value, &format!("{path} in body {text}"))
+}
+
+fn check_string(node: &Node, text: &str, path: &str, out: &mut Outcome) {
+    let value = || Value::String(text.to_owned());
+    let length = text.chars().count() as u64;
+    if let Some(max) = node.max_length.filter(|max| length > *max) {
+        out.add(cause::too_long(shown(path), max));
+    } else if let Some(min) = node.min_length.filter(|min| length < *min) {
+        out.add(fault(path, &value(), &format!("should be at least {min} chars long")));
+    } else if let Some(pattern) = node.pattern.as_ref().filter(|p| !p.matches(text)) {
+        out.add(fault(path, &value(), &format!("should match '{}'", pattern.source())));
+    } else {
+        out.matches += 1;
+    }
+}
+
+fn check_format(node: &Node, text: &str, path: &str, out: &mut Outcome) {
+    if node.format.is_empty() || super::formats::valid(&node.format, text) {
+        return;
+    }
+    let path = shown(path);
+    let value = Value::String(text.to_owned());
+    let detail = format!("{path} in body must be of type {}: {}", node.format, cause::quote(text));
+    out.add(cause::type_invalid(path, &value, &detail));
+}
+
+/// Does the number fit the schema's type and format?
+fn in_range(node: &Node, number: &Number, path: &str) -> Option<Cause> {
+    let [kind] = node.types.as_slice() else { return None };
+    let float = number.as_f64().unwrap_or(f64::INFINITY);
+    let integer = number.as_i64().or_else(|| {
+        let whole = float.fract() == 0.0 && float.abs() < 9.2e18;
+        (number.is_f64() && whole).then_some(float as i64)
+    });
+    let fits = match (kind.as_str(), node.format.as_str()) {
+        ("integer", "int32") => integer.is_some_and(|i| i32::try_from(i).is_ok()),
+        ("integer", _) => integer.is_some(),
+        (_, "float") => float.abs() <= f64::from(f32::MAX),
+        _ => true,
+    };
+    let path = shown(path);
+    (!fits).then(|| match node.format.as_str() {
+        "" => plain(format!("Checked value must be of type {kind} (default format) in {path}")),
+        format => {
+            plain(format!("Checked value must be of type {kind} with format {format} in {path}"))
+        }
+    })
+}
+
+fn check_number(node: &Node, number: &Number, path: &str, out: &mut Outcome) {
+    let value = Value::Number(number.clone());
+    let float = number.as_f64().unwrap_or(f64::INFINITY);
+    if let Some(cause) = in_range(node, number, path) {
+        out.add(cause);
+    }
+    if let Some(factor) = node.multiple_of {
+        let text = cause::float(factor);
+        if number.is_i64() && factor.trunc() < 1.0 {
+            let path = shown(path);
+            out.add(plain(format!(
+                "factor MultipleOf declared for {path} must be positive: {}",
+                factor.trunc()
+            )));
+        } else if (float / factor).fract() != 0.0 {
+            out.add(fault(path, &value, &format!("should be a multiple of {text}")));
+        }
+    }
+    if let Some(min) = node.minimum {
+        let (bad, word) = match node.exclusive_minimum {
+            true => (float <= min, "greater than"),
+            false => (float < min, "greater than or equal to"),
+        };
+        if bad {
+            out.add(fault(path, &value, &format!("should be {word} {}", cause::float(min))));
+        }
+    }
+    if let Some(max) = node.maximum {
+        let (bad, word) = match node.exclusive_maximum {
+            true => (float >= max, "less than"),
+            false => (float > max, "less than or equal to"),
+        };
+        if bad {
+            out.add(fault(path, &value, &format!("should be {word} {}", cause::float(max))));
+        }
+    }
+    out.matches += 1;
+}
+
+fn check_items(node: &Node, items: &[Value], old: Option<&Value>, path: &str, out: &mut Outcome) {
+    if let Some(schema) = node.items.as_deref() {
+        let before =
+            old.and_then(Value::as_array).filter(|_| node.list_type == Some(ListType::Map));
+        for (i, item) in items.iter().enumerate() {
+            let old = before.and_then(|old| correlate(item, old, &node.list_map_keys));
+            out.merge(ratchet(schema, item, old, &format!("{path}[{i}]")));
+        }
+    }
+    let size = items.len() as u64;
+    if let Some(min) = node.min_items.filter(|min| size < *min) {
+        out.add(fault(path, &Value::from(size), &format!("should have at least {min} items")));
+    }
+    if let Some(max) = node.max_items.filter(|max| size > *max) {
+        out.add(cause::too_many(shown(path), items.len(), max));
+    }
+    out.matches += 1;
+}
+
+fn check_enum(node: &Node, value: &Value, path: &str, out: &mut Outcome) {
+    if node.enumeration.is_empty() {
+        return;
+    }
+    let same = |allowed: &Value| match (allowed, value) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Null, _) => false,
+        (a, b) => a == b,
+    };
+    if node.enumeration.iter().any(same) {
+        out.matches += 1;
+        return;
+    }
+    let allowed: Vec<String> = node
+        .enumeration
+        .iter()
+        .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned))
+        .collect();
+    out.add(cause::not_supported(shown(path), value, &allowed));
+}
+
+fn check_object(node: &Node, value: &Value, old: Option<&Value>, path: &str, out: &mut Outcome) {
+    let Some(map) = value.as_object() else { return };
+    let size = map.len() as u64;
+    if let Some(min) = node.min_properties.filter(|min| size < *min) {
+        let text = format!("should have at least {min} properties");
+        return out.add(fault(path, &Value::from(size), &text));
+    }
+    if let Some(max) = node.max_properties.filter(|max| size > *max) {
+        return out.add(cause::too_many(shown(path), map.len(), max));
+    }
+    let before = |key: &str| {
+        if node.map_atomic || (path.is_empty() && matches!(key, "kind" | "apiVersion")) {
+            return None;
+        }
+        old.and_then(|old| old.get(key))
+    };
+    for (key, child) in map {
+        let inner = format!("{path}.{key}");
+        match (node.properties.get(key), &node.additional) {
+            (Some(schema), _) => out.merge(ratchet(schema, child, before(key), &inner)),
+            (None, Some(Additional::Schema(schema))) => {
+                // Upstream visits these without their own counterpart.
+                out.merge(check(schema, child, before(key), &inner));
+            }
+            (None, Some(Additional::Any(false))) if key != "$schema" && key != "id" => {
+                let path = shown(path);
+                let text = format!("{path}.{key} in body is a forbidden property");
+                out.add(cause::invalid(path, &Value::String(key.clone()), &text));
+            }
+            _ => {}
+        }
+    }
+    for name in &node.required {
+        let defaulted = node.properties.get(name).is_some_and(|p| p.default.is_some());
+        if !map.contains_key(name) && !defaulted {
+            out.add(cause::required(shown(&format!("{path}.{name}")), ""));
+        }
+    }
+    out.matches += 1;
+}

@@ -1,0 +1,243 @@
+//! Discovery documents: which groups, versions and resources the server has.
+//!
+//! Both forms come from the same [`Served`] values: the old documents per group and version, and the
+//! aggregated one that newer clients ask for. Content negotiation and entity tags belong to the handlers.
+
+#[cfg(test)]
+mod tests;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::served::{Served, Subresource};
+
+/// The groups that a real server lists first, in its order.
+const ORDER: [&str; 20] = [
+    "apiregistration.k8s.io",
+    "apps",
+    "events.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "autoscaling",
+    "batch",
+    "certificates.k8s.io",
+    "networking.k8s.io",
+    "policy",
+    "rbac.authorization.k8s.io",
+    "storage.k8s.io",
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "scheduling.k8s.io",
+    "coordination.k8s.io",
+    "node.k8s.io",
+    "discovery.k8s.io",
+    "resource.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+];
+
+/// `/api`: the versions of the core group.
+pub fn api_versions() -> Value {
+    json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": []})
+}
+
+/// `/apis`: all groups but the core one.
+pub fn group_list(served: &[Served]) -> Value {
+    let groups: Vec<Value> =
+        groups(served).iter().map(|group| Value::Object(describe_group(served, group))).collect();
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+}
+
+/// `/apis/{group}`; `None` when nothing of the group is served.
+pub fn group(served: &[Served], group: &str) -> Option<Value> {
+    if group.is_empty() || !served.iter().any(|s| s.group == group) {
+        return None;
+    }
+    let mut map = describe_group(served, group);
+    map.insert("kind".to_owned(), json!("APIGroup"));
+    map.insert("apiVersion".to_owned(), json!("v1"));
+    Some(Value::Object(map))
+}
+
+/// `/api/v1` and `/apis/{group}/{version}`; `None` when nothing of the version is served.
+pub fn resource_list(served: &[Served], group: &str, version: &str) -> Option<Value> {
+    let resources = resources(served, group, version);
+    let first = resources.first()?;
+    let mut out = Vec::new();
+    for resource in &resources {
+        out.push(describe(resource));
+        out.extend(subresources(resource).iter().map(|sub| describe_sub(resource, sub)));
+    }
+    Some(json!({
+        "kind": "APIResourceList",
+        "apiVersion": "v1",
+        "groupVersion": first.api_version(),
+        "resources": out,
+    }))
+}
+
+/// The aggregated document (`apidiscovery.k8s.io/v2`) of `/api` (`core`) or `/apis`.
+pub fn aggregated(served: &[Served], core: bool) -> Value {
+    let groups = if core { vec![""] } else { groups(served) };
+    let items: Vec<Value> = groups.into_iter().map(|g| aggregate_group(served, g)).collect();
+    json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "metadata": {},
+        "items": items,
+    })
+}
+
+/// Served groups: those that a real server knows first, then the others by name.
+fn groups(served: &[Served]) -> Vec<&str> {
+    let mut groups: Vec<&str> =
+        served.iter().map(|s| s.group.as_str()).filter(|g| !g.is_empty()).collect();
+    groups.sort_by_key(|g| (ORDER.iter().position(|o| o == g).unwrap_or(ORDER.len()), *g));
+    groups.dedup();
+    groups
+}
+
+/// Versions of a group, the preferred one first.
+fn versions<'a>(served: &'a [Served], group: &str) -> Vec<&'a str> {
+    let mut versions: Vec<&str> =
+        served.iter().filter(|s| s.group == group).map(|s| s.version.as_str()).collect();
+    versions.sort_by(|a, b| rank(b).cmp(&rank(a)).then(a.cmp(b)));
+    versions.dedup();
+    versions
+}
+
+/// Stable before beta before alpha, then the higher number; other names come last.
+fn rank(version: &str) -> (u8, u64, u64) {
+    let parse = || -> Option<(u8, u64, u64)> {
+        let rest = version.strip_prefix('v')?;
+        for (kind, word) in [(2, "beta"), (1, "alpha")] {
+            if let Some((major, minor)) = rest.split_once(word) {
+                return Some((kind, major.parse().ok()?, minor.parse().ok()?));
+            }
+        }
+        Some((3, rest.parse().ok()?, 0))
+    };
+    parse().unwrap_or_default()
+}
+
+fn describe_group(served: &[Served], group: &str) -> Map<String, Value> {
+    let versions: Vec<Value> = versions(served, group)
+        .iter()
+        .map(|v| json!({"groupVersion": format!("{group}/{v}"), "version": v}))
+        .collect();
+    let mut map = Map::new();
+    map.insert("name".to_owned(), json!(group));
+    map.insert("preferredVersion".to_owned(), versions.first().cloned().unwrap_or_default());
+    map.insert("versions".to_owned(), Value::Array(versions));
+    map
+}
+
+fn resources<'a>(served: &'a [Served], group: &str, version: &str) -> Vec<&'a Served> {
+    let mut found: Vec<&Served> =
+        served.iter().filter(|s| s.group == group && s.version == version).collect();
+    found.sort_by(|a, b| a.plural.cmp(&b.plural));
+    found
+}
+
+/// Subresources in the order of discovery: by name, but as declared for custom resources.
+fn subresources(resource: &Served) -> Vec<&Subresource> {
+    let mut subs: Vec<&Subresource> = resource.subresources.iter().collect();
+    if !resource.custom {
+        subs.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    subs
+}
+
+fn describe(resource: &Served) -> Value {
+    let mut out = json!({
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": resource.verbs,
+    });
+    if !resource.short_names.is_empty() {
+        out["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        out["categories"] = json!(resource.categories);
+    }
+    if resource.verbs.iter().any(|v| v == "list") {
+        out["storageVersionHash"] = json!(storage_hash(resource));
+    }
+    out
+}
+
+/// Names the version in which objects are stored, without telling it.
+fn storage_hash(resource: &Served) -> String {
+    let text = format!("{}/{}/{}", resource.group, resource.version, resource.kind);
+    STANDARD.encode(&Sha256::digest(text.as_bytes())[..8])
+}
+
+fn foreign(resource: &Served, sub: &Subresource) -> bool {
+    !sub.group.is_empty() && sub.group != resource.group
+}
+
+fn describe_sub(resource: &Served, sub: &Subresource) -> Value {
+    let mut out = json!({
+        "name": format!("{}/{}", resource.plural, sub.name),
+        "singularName": "",
+        "namespaced": resource.namespaced,
+        "kind": sub.kind,
+        "verbs": sub.verbs,
+    });
+    if foreign(resource, sub) {
+        out["group"] = json!(sub.group);
+        out["version"] = json!(sub.version);
+    }
+    out
+}
+
+fn aggregate_group(served: &[Served], group: &str) -> Value {
+    let versions: Vec<Value> = versions(served, group)
+        .into_iter()
+        .map(|version| {
+            let resources: Vec<Value> =
+                resources(served, group, version).into_iter().map(aggregate).collect();
+            json!({"version": version, "resources": resources, "freshness": "Current"})
+        })
+        .collect();
+    let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
+    json!({"metadata": metadata, "versions": versions})
+}
+
+fn aggregate(resource: &Served) -> Value {
+    // A real server leaves group and version of built-in kinds empty: they are those of the document.
+    let own = |kind: &str| match resource.custom {
+        true => json!({"group": resource.group, "version": resource.version, "kind": kind}),
+        false => json!({"group": "", "version": "", "kind": kind}),
+    };
+    let subs: Vec<Value> = subresources(resource)
+        .into_iter()
+        .map(|sub| {
+            let kind = match foreign(resource, sub) {
+                true => json!({"group": sub.group, "version": sub.version, "kind": sub.kind}),
+                false => own(&sub.kind),
+            };
+            json!({"subresource": sub.name, "responseKind": kind, "verbs": sub.verbs})
+        })
+        .collect();
+    let mut out = json!({
+        "resource": resource.plural,
+        "responseKind": own(&resource.kind),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular,
+        "verbs": resource.verbs,
+    });
+    if !resource.short_names.is_empty() {
+        out["shortNames"] = json!(resource.short_names);
+    }
+    if !resource.categories.is_empty() {
+        out["categories"] = json!(resource.categories);
+    }
+    if !subs.is_empty() {
+        out["subresources"] = Value::Array(subs);
+    }
+    out
+}

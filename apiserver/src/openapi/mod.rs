@@ -1,0 +1,376 @@
+//! OpenAPI v3 documents, as far as clients read them.
+//!
+//! kubectl looks up a kind's operations (does PATCH take `fieldValidation`, is strategic merge
+//! allowed?) and its schema (merge keys for apply, fields for explain). Descriptions of built-in kinds,
+//! parameters that no client looks for, and the v2 document are absent.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::served::Served;
+use crate::typed::TypeSchema;
+
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/// `/openapi/v3`: where the document of each group and version is, with a hash of what it says.
+pub fn v3_index(served: &[Served]) -> Value {
+    let mut hashes: BTreeMap<String, Sha256> = BTreeMap::new();
+    for one in served {
+        hashes.entry(key(&one.group, &one.version)).or_default().update(fingerprint(one));
+    }
+    let paths: Map<String, Value> = hashes
+        .into_iter()
+        .map(|(key, hash)| {
+            let hash: String = hash.finalize().iter().map(|b| format!("{b:02X}")).collect();
+            let url = format!("/openapi/v3/{key}?hash={hash}");
+            (key, json!({"serverRelativeURL": url}))
+        })
+        .collect();
+    json!({"paths": paths})
+}
+
+/// The document of one group and version; `None` when nothing of it is served.
+pub fn v3_document(served: &[Served], group: &str, version: &str) -> Option<Value> {
+    let mut document = Document::default();
+    for one in served.iter().filter(|s| s.group == group && s.version == version) {
+        document.add(one);
+    }
+    if document.paths.is_empty() {
+        return None;
+    }
+    document.add_shared();
+    Some(json!({
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": "v1.36.3"},
+        "paths": document.paths,
+        "components": {"schemas": document.schemas},
+    }))
+}
+
+fn key(group: &str, version: &str) -> String {
+    if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
+}
+
+/// Everything of a resource that shows in its document.
+fn fingerprint(one: &Served) -> String {
+    format!("{one:?}\n")
+}
+
+/// The name of a custom resource's schema: the group backwards, then version and kind.
+fn custom_name(one: &Served, kind: &str) -> String {
+    let mut parts: Vec<&str> = one.group.split('.').rev().collect();
+    parts.extend([one.version.as_str(), kind]);
+    parts.join(".")
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+fn gvk(one: &Served, kind: &str) -> Value {
+    json!({"group": one.group, "version": one.version, "kind": kind})
+}
+
+#[derive(Default)]
+struct Document {
+    paths: Map<String, Value>,
+    schemas: BTreeMap<String, Value>,
+}
+
+impl Document {
+    fn add(&mut self, one: &Served) {
+        let name = self.schema(one, &one.kind);
+        let list = self.schema(one, &one.list_kind);
+        let base = format!("/{}", key(&one.group, &one.version));
+        let scope = if one.namespaced { "/namespaces/{namespace}" } else { "" };
+        let collection = format!("{base}{scope}/{}", one.plural);
+        let item = format!("{collection}/{{name}}");
+        let has = |verb: &str| one.verbs.iter().any(|v| v == verb);
+        let names = Names { one, kind: &one.kind, schema: &name, list: &list, suffix: "" };
+        let mut put = |path: String, actions: &[(&str, &str)]| {
+            let actions: Vec<_> = actions.iter().filter(|(verb, _)| has(verb)).collect();
+            if actions.is_empty() {
+                return;
+            }
+            let mut operations = Map::new();
+            for (verb, method) in actions {
+                operations.insert((*method).to_owned(), names.operation(verb));
+            }
+            operations.insert("parameters".to_owned(), path_parameters(&path));
+            self.paths.insert(path, Value::Object(operations));
+        };
+        put(collection, &[("list", "get"), ("create", "post"), ("deletecollection", "delete")]);
+        put(
+            item.clone(),
+            &[("get", "get"), ("update", "put"), ("patch", "patch"), ("delete", "delete")],
+        );
+        if one.namespaced {
+            put(format!("{base}/{}", one.plural), &[("list", "get")]);
+        }
+        for sub in &one.subresources {
+            self.add_sub(one, sub, &item);
+        }
+    }
+
+    fn add_sub(&mut self, one: &Served, sub: &crate::served::Subresource, item: &str) {
+        let schema = if sub.kind == one.kind {
+            self.schema(one, &one.kind)
+        } else {
+            let group = if sub.group.is_empty() { &one.group } else { &sub.group };
+            let api = if group.is_empty() {
+                sub.version.clone()
+            } else {
+                format!("{group}/{}", sub.version)
+            };
+            match TypeSchema::builtin(&api, &sub.kind) {
+                Some(schema) => self.builtin(&schema),
+                None => format!("{META}.Status"),
+            }
+        };
+        let names =
+            Names { one, kind: &sub.kind, schema: &schema, list: &schema, suffix: &sub.name };
+        let methods = [("get", "get"), ("update", "put"), ("patch", "patch"), ("create", "post")];
+        let mut operations = Map::new();
+        for (verb, method) in methods.iter().filter(|(verb, _)| sub.verbs.iter().any(|v| v == verb))
+        {
+            let mut operation = names.operation(verb);
+            if !sub.group.is_empty() {
+                operation["x-kubernetes-group-version-kind"] =
+                    json!({"group": sub.group, "version": sub.version, "kind": sub.kind});
+            }
+            operations.insert((*method).to_owned(), operation);
+        }
+        let path = format!("{item}/{}", sub.name);
+        operations.insert("parameters".to_owned(), path_parameters(&path));
+        self.paths.insert(path, Value::Object(operations));
+    }
+
+    /// Adds the schema of a kind and returns its name.
+    fn schema(&mut self, one: &Served, kind: &str) -> String {
+        if one.custom {
+            return self.custom(one, kind);
+        }
+        let Some(schema) = TypeSchema::builtin(&one.api_version(), kind) else {
+            let name = custom_name(one, kind);
+            let schema =
+                json!({"type": "object", "x-kubernetes-group-version-kind": [gvk(one, kind)]});
+            self.schemas.entry(name.clone()).or_insert(schema);
+            return name;
+        };
+        let name = self.builtin(&schema);
+        if let Some(schema) = self.schemas.get_mut(&name) {
+            schema["x-kubernetes-group-version-kind"] = json!([gvk(one, kind)]);
+        }
+        name
+    }
+
+    fn builtin(&mut self, schema: &TypeSchema) -> String {
+        for (name, schema) in schema.components() {
+            self.schemas.entry(name).or_insert(schema);
+        }
+        schema.openapi_name().unwrap_or_default().to_owned()
+    }
+
+    fn custom(&mut self, one: &Served, kind: &str) -> String {
+        let name = custom_name(one, kind);
+        let (mut schema, meta) = if kind == one.kind {
+            let own = one.schema.as_deref().cloned().unwrap_or_else(|| json!({"type": "object"}));
+            (own, "ObjectMeta")
+        } else {
+            let items = json!({"type": "array", "items": reference(&custom_name(one, &one.kind))});
+            let list =
+                json!({"type": "object", "required": ["items"], "properties": {"items": items}});
+            (list, "ListMeta")
+        };
+        if let Value::Object(map) = &mut schema {
+            let properties = map.entry("properties").or_insert_with(|| json!({}));
+            properties["apiVersion"] = json!({"type": "string", "description": "APIVersion names the schema of this object: group and version."});
+            properties["kind"] =
+                json!({"type": "string", "description": "Kind names what this object is."});
+            properties["metadata"] = json!({
+                "description": "Standard metadata.",
+                "allOf": [reference(&format!("{META}.{meta}"))],
+            });
+            map.insert("x-kubernetes-group-version-kind".to_owned(), json!([gvk(one, kind)]));
+        }
+        self.schemas.insert(name.clone(), schema);
+        name
+    }
+
+    /// Adds what every document refers to.
+    fn add_shared(&mut self) {
+        for kind in ["ConfigMap", "ConfigMapList"] {
+            let Some(schema) = TypeSchema::builtin("v1", kind) else { continue };
+            for (name, schema) in schema.components() {
+                if name.starts_with(META) {
+                    self.schemas.entry(name).or_insert(schema);
+                }
+            }
+        }
+        for kind in ["Status", "DeleteOptions"] {
+            let schema = TypeSchema::builtin("v1", kind);
+            self.schemas.extend(schema.iter().flat_map(|s| s.components()));
+        }
+        for kind in ["ObjectMeta", "ListMeta", "DeleteOptions", "Status", "Patch"] {
+            let schema = || json!({"type": "object"});
+            self.schemas.entry(format!("{META}.{kind}")).or_insert_with(schema);
+        }
+    }
+}
+
+fn parameter(name: &str, place: &str, kind: &str) -> Value {
+    let mut out = json!({"name": name, "in": place, "schema": {"type": kind, "uniqueItems": true}});
+    if place == "path" {
+        out["required"] = json!(true);
+    }
+    out
+}
+
+fn path_parameters(path: &str) -> Value {
+    let mut out = Vec::new();
+    for name in ["name", "namespace"] {
+        if path.contains(&format!("{{{name}}}")) {
+            out.push(parameter(name, "path", "string"));
+        }
+    }
+    out.push(parameter("pretty", "query", "string"));
+    Value::Array(out)
+}
+
+/// What the operations of one resource or subresource are about.
+struct Names<'a> {
+    one: &'a Served,
+    kind: &'a str,
+    schema: &'a str,
+    list: &'a str,
+    suffix: &'a str,
+}
+
+impl Names<'_> {
+    fn operation(&self, verb: &str) -> Value {
+        let (word, action) = match verb {
+            "create" => ("create", "post"),
+            "update" => ("replace", "put"),
+            "get" => ("read", "get"),
+            "deletecollection" => ("deleteCollection", "deletecollection"),
+            other => (other, other),
+        };
+        let answer = match verb {
+            "list" => self.list.to_owned(),
+            "delete" | "deletecollection" => format!("{META}.Status"),
+            _ => self.schema.to_owned(),
+        };
+        let content = json!({"schema": reference(&answer)});
+        let ok = json!({"description": "OK", "content": {"application/json": content, "application/yaml": content}});
+        let mut responses = json!({"200": ok, "401": {"description": "Unauthorized"}});
+        if matches!(verb, "create" | "update" | "patch") {
+            responses["201"] = ok;
+        }
+        let mut out = json!({
+            "tags": [self.tag()],
+            "description": format!("{word} the specified {}", self.kind),
+            "operationId": self.id(word),
+            "parameters": parameters(verb),
+            "responses": responses,
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": gvk(self.one, self.kind),
+        });
+        if let Some(body) = self.body(verb) {
+            out["requestBody"] = body;
+        }
+        out
+    }
+
+    fn body(&self, verb: &str) -> Option<Value> {
+        let any = |name: &str| json!({"*/*": {"schema": reference(name)}});
+        Some(match verb {
+            "create" | "update" => json!({"content": any(self.schema), "required": true}),
+            "delete" | "deletecollection" => {
+                json!({"content": any(&format!("{META}.DeleteOptions"))})
+            }
+            "patch" => {
+                let mut types = vec![
+                    "application/apply-patch+yaml",
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                ];
+                if !self.one.custom {
+                    types.push("application/strategic-merge-patch+json");
+                }
+                let schema = json!({"schema": reference(&format!("{META}.Patch"))});
+                let content: Map<String, Value> =
+                    types.into_iter().map(|t| (t.to_owned(), schema.clone())).collect();
+                json!({"content": content, "required": true})
+            }
+            _ => return None,
+        })
+    }
+
+    /// `appsV1`, `corpusExampleComV1`, `coreV1`.
+    fn camel_group(&self) -> String {
+        let group = self.one.group.strip_suffix(".k8s.io").unwrap_or(&self.one.group);
+        let group = if group.is_empty() { "core" } else { group };
+        group
+            .split('.')
+            .enumerate()
+            .map(|(i, p)| if i == 0 { p.to_owned() } else { title(p) })
+            .collect()
+    }
+
+    fn tag(&self) -> String {
+        format!("{}_{}", self.camel_group(), self.one.version)
+    }
+
+    fn id(&self, word: &str) -> String {
+        let scope = if self.one.namespaced { "Namespaced" } else { "" };
+        let group = title(&self.camel_group());
+        let (version, kind) = (title(&self.one.version), &self.one.kind);
+        let suffix = title(self.suffix);
+        match word {
+            "deleteCollection" => format!("delete{group}{version}Collection{scope}{kind}"),
+            word => format!("{word}{group}{version}{scope}{kind}{suffix}"),
+        }
+    }
+}
+
+fn title(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|c| c.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn parameters(verb: &str) -> Vec<Value> {
+    let list: &[(&str, &str)] = &[
+        ("allowWatchBookmarks", "boolean"),
+        ("continue", "string"),
+        ("fieldSelector", "string"),
+        ("labelSelector", "string"),
+        ("limit", "integer"),
+        ("resourceVersion", "string"),
+        ("resourceVersionMatch", "string"),
+        ("sendInitialEvents", "boolean"),
+        ("timeoutSeconds", "integer"),
+        ("watch", "boolean"),
+    ];
+    let write: &[(&str, &str)] =
+        &[("dryRun", "string"), ("fieldManager", "string"), ("fieldValidation", "string")];
+    let delete: &[(&str, &str)] = &[
+        ("dryRun", "string"),
+        ("gracePeriodSeconds", "integer"),
+        ("orphanDependents", "boolean"),
+        ("propagationPolicy", "string"),
+    ];
+    let names = match verb {
+        "list" => list.to_vec(),
+        "create" | "update" => write.to_vec(),
+        "patch" => [write, &[("force", "boolean")]].concat(),
+        "delete" => delete.to_vec(),
+        "deletecollection" => [delete, &list[1..]].concat(),
+        _ => Vec::new(),
+    };
+    names.into_iter().map(|(name, kind)| parameter(name, "query", kind)).collect()
+}

@@ -1,0 +1,208 @@
+//! JSON patches, with the quirks of the library that kube-apiserver uses.
+
+use serde_json::{Map, Value};
+
+use super::PatchError;
+
+const MAX_OPERATIONS: usize = 10_000;
+/// Bytes of JSON that all `copy` operations of a patch may add.
+const MAX_COPIED: usize = 3 * 1024 * 1024;
+
+/// An operation that cannot be done.
+#[derive(Debug)]
+struct Failed;
+
+pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
+    let ops = decode(ops)?;
+    let mut doc = doc.clone();
+    let mut copied = 0;
+    for op in ops {
+        operation(&mut doc, op, &mut copied).map_err(|Failed| PatchError {
+            code: 422,
+            reason: "Invalid",
+            message: "the server rejected our request due to an error in our request".to_owned(),
+        })?;
+    }
+    Ok(doc)
+}
+
+fn decode(ops: &Value) -> Result<Vec<&Map<String, Value>>, PatchError> {
+    let kind = |value: &Value| match value {
+        Value::Null | Value::Object(_) => "object",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+    };
+    let cannot = |value: &Value, to: &str| {
+        let kind = kind(value);
+        PatchError::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {kind} into Go value of type {to}"
+        ))
+    };
+    let list = match ops {
+        Value::Array(list) => list.as_slice(),
+        Value::Null => &[],
+        other => return Err(cannot(other, "[]handlers.jsonPatchOp")),
+    };
+    if list.len() > MAX_OPERATIONS {
+        return Err(PatchError {
+            code: 413,
+            reason: "RequestEntityTooLarge",
+            message: format!(
+                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                list.len()
+            ),
+        });
+    }
+    let decoded = list
+        .iter()
+        .map(|op| op.as_object().ok_or_else(|| cannot(op, "handlers.jsonPatchOp")))
+        .collect::<Result<Vec<_>, _>>()?;
+    for op in &decoded {
+        for name in ["op", "path", "from"] {
+            match op.get(name) {
+                None | Some(Value::String(_) | Value::Null) => {}
+                Some(other) => {
+                    return Err(PatchError::bad_request(format!(
+                        "error decoding patch: json: cannot unmarshal {} into Go struct field \
+                         jsonPatchOp.{name} of type string",
+                        kind(other)
+                    )));
+                }
+            }
+        }
+    }
+    Ok(decoded)
+}
+
+fn operation(doc: &mut Value, op: &Map<String, Value>, copied: &mut usize) -> Result<(), Failed> {
+    let text = |name: &str| op.get(name).and_then(Value::as_str);
+    let value = || op.get("value").cloned().unwrap_or(Value::Null);
+    let path = text("path").ok_or(Failed)?;
+    match text("op").ok_or(Failed)? {
+        "add" => add(doc, path, value()),
+        "remove" => remove(doc, path).map(drop),
+        "replace" => replace(doc, path, value()),
+        "move" => {
+            let moved = remove(doc, text("from").ok_or(Failed)?)?;
+            add(doc, path, moved)
+        }
+        "copy" => {
+            let from = text("from").ok_or(Failed)?;
+            let value = read(doc, from)?.cloned().unwrap_or(Value::Null);
+            *copied += value.to_string().len();
+            if *copied > MAX_COPIED {
+                return Err(Failed);
+            }
+            add(doc, path, value)
+        }
+        "test" => {
+            let wanted = value();
+            let found = if path.is_empty() { Some(&*doc) } else { read(doc, path)? };
+            match found {
+                Some(found) if *found == wanted => Ok(()),
+                None if wanted.is_null() => Ok(()),
+                _ => Err(Failed),
+            }
+        }
+        _ => Err(Failed),
+    }
+}
+
+/// The keys of a path without what stands before the first slash; `None` without a slash.
+fn keys(path: &str) -> Option<Vec<String>> {
+    let (_, rest) = path.split_once('/')?;
+    Some(rest.split('/').map(|key| key.replace("~1", "/").replace("~0", "~")).collect())
+}
+
+/// The container that a path's last key is in, and that key.
+fn container<'d>(doc: &'d mut Value, path: &str) -> Result<(&'d mut Value, String), Failed> {
+    let mut keys = keys(path).ok_or(Failed)?;
+    let last = keys.pop().ok_or(Failed)?;
+    let mut at = doc;
+    for key in keys {
+        at = match at {
+            Value::Object(map) => map.get_mut(&key).ok_or(Failed)?,
+            Value::Array(list) => {
+                let index = index(&key, list.len())?;
+                list.get_mut(index).ok_or(Failed)?
+            }
+            _ => return Err(Failed),
+        };
+    }
+    match at {
+        Value::Object(_) | Value::Array(_) => Ok((at, last)),
+        _ => Err(Failed),
+    }
+}
+
+/// A position below `len`; negative ones count from the end.
+fn index(key: &str, len: usize) -> Result<usize, Failed> {
+    let number: i64 = key.parse().map_err(|_| Failed)?;
+    let length = i64::try_from(len).map_err(|_| Failed)?;
+    let number = if number < 0 { number + length } else { number };
+    if (0..length).contains(&number) {
+        usize::try_from(number).map_err(|_| Failed)
+    } else {
+        Err(Failed)
+    }
+}
+
+/// The value at a path; `None` for a missing key of a map.
+fn read<'d>(doc: &'d mut Value, path: &str) -> Result<Option<&'d Value>, Failed> {
+    let (container, key) = container(doc, path)?;
+    match container {
+        Value::Array(list) => {
+            let index = index(&key, list.len())?;
+            Ok(list.get(index))
+        }
+        other => Ok(other.get(&key)),
+    }
+}
+
+fn add(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
+    match container(doc, path)? {
+        (Value::Array(list), key) => {
+            let at = if key == "-" { list.len() } else { index(&key, list.len() + 1)? };
+            list.insert(at, value);
+        }
+        (Value::Object(map), key) => {
+            map.insert(key, value);
+        }
+        _ => return Err(Failed),
+    }
+    Ok(())
+}
+
+fn remove(doc: &mut Value, path: &str) -> Result<Value, Failed> {
+    match container(doc, path)? {
+        (Value::Array(list), key) => {
+            let index = index(&key, list.len())?;
+            Ok(list.remove(index))
+        }
+        (Value::Object(map), key) => map.remove(&key).ok_or(Failed),
+        _ => Err(Failed),
+    }
+}
+
+fn replace(doc: &mut Value, path: &str, value: Value) -> Result<(), Failed> {
+    if path.is_empty() {
+        if !value.is_object() && !value.is_array() {
+            return Err(Failed);
+        }
+        *doc = value;
+        return Ok(());
+    }
+    match container(doc, path)? {
+        (Value::Array(list), key) => {
+            let index = index(&key, list.len())?;
+            *list.get_mut(index).ok_or(Failed)? = value;
+        }
+        (Value::Object(map), key) => {
+            map.insert(key, value);
+        }
+        _ => return Err(Failed),
+    }
+    Ok(())
+}

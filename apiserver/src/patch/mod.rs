@@ -1,0 +1,89 @@
+//! JSON patches, JSON merge patches and strategic merge patches, as kube-apiserver applies them.
+//!
+//! Pure functions from a document and a patch to a document. The quirks of the real server are
+//! kept, since clients rely on some of them. Server-side apply is in [`crate::apply`]; decoding
+//! and validating the result are the caller's.
+
+mod json;
+mod lists;
+mod merge;
+mod strategic;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::typed::TypeSchema;
+
+/// Why a patch failed: the fields of the Status to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchError {
+    /// HTTP status.
+    pub code: u16,
+    /// Reason; empty for an unclassified error, which has none.
+    pub reason: &'static str,
+    /// Message.
+    pub message: String,
+}
+
+impl PatchError {
+    fn bad_request(message: impl Into<String>) -> PatchError {
+        PatchError { code: 400, reason: "BadRequest", message: message.into() }
+    }
+
+    fn internal(message: impl Into<String>) -> PatchError {
+        PatchError { code: 500, reason: "", message: message.into() }
+    }
+}
+
+impl fmt::Display for PatchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for PatchError {}
+
+/// Applies a JSON patch (RFC 6902).
+///
+/// Beyond the RFC, like the real server: replacing a missing key adds it, copying a missing key
+/// writes null, `add` without a value adds null, indices may be negative, and what stands before
+/// the first slash of a path is ignored.
+///
+/// # Errors
+///
+/// 400 when `ops` is not a list of operations, 413 for more than 10000 of them, 422 when one of
+/// them cannot be done. The message of the last is the server's, which does not say which.
+pub fn json(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
+    json::apply(doc, ops)
+}
+
+/// Is this a document that may be a merge patch?
+///
+/// # Errors
+///
+/// 400 unless it is an object (or, as the real server has it, a list).
+pub fn check_merge(patch: &Value) -> Result<(), PatchError> {
+    match patch {
+        Value::Object(_) | Value::Array(_) => Ok(()),
+        _ => Err(PatchError::bad_request("Invalid JSON Patch")),
+    }
+}
+
+/// Applies a JSON merge patch (RFC 7386): null removes a key, lists are replaced.
+pub fn merge(doc: &Value, patch: &Value) -> Value {
+    merge::apply(doc, patch)
+}
+
+/// Applies a strategic merge patch: lists merge by the merge keys of the type, and the directives
+/// `$patch`, `$retainKeys`, `$setElementOrder/…` and `$deleteFromPrimitiveList/…` are obeyed.
+///
+/// # Errors
+///
+/// 400 when the patch is not an object; 500, as kube-apiserver answers, for directives that make
+/// no sense and list items without their merge key.
+pub fn strategic(schema: &TypeSchema, doc: &Value, patch: &Value) -> Result<Value, PatchError> {
+    strategic::apply(schema, doc, patch)
+}

@@ -1,0 +1,271 @@
+//! Strategic merge patches: maps and directives. Lists are in `lists`.
+
+use serde_json::{Map, Value};
+
+use super::{PatchError, lists};
+use crate::apply::go_plain;
+use crate::typed::{Field, Id, Shape, Table, TypeSchema};
+
+pub(super) const PATCH: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const SET_ORDER: &str = "$setElementOrder";
+const DELETE_PRIMITIVES: &str = "$deleteFromPrimitiveList";
+
+type JsonMap = Map<String, Value>;
+
+pub(super) fn apply(schema: &TypeSchema, doc: &Value, patch: &Value) -> Result<Value, PatchError> {
+    let patch = match patch {
+        Value::Object(patch) => patch.clone(),
+        Value::Null => JsonMap::new(),
+        _ => return Err(PatchError::bad_request("invalid JSON document")),
+    };
+    let doc = doc.as_object().cloned().unwrap_or_default();
+    let merger = Merger { table: schema.table() };
+    merger.map(doc, patch, Some(schema.root())).map(Value::Object)
+}
+
+/// How a field merges.
+pub(super) struct How<'a> {
+    /// Type of the field, or of the items when it is a list.
+    pub(super) id: Option<Id>,
+    pub(super) merge: bool,
+    pub(super) replace: bool,
+    pub(super) key: Option<&'a str>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Merger<'a> {
+    pub(super) table: &'a Table,
+}
+
+impl<'a> Merger<'a> {
+    /// Merges a patch into a map of a type; `None`: nothing is known about it.
+    pub(super) fn map(
+        self,
+        mut original: JsonMap,
+        mut patch: JsonMap,
+        id: Option<Id>,
+    ) -> Result<JsonMap, PatchError> {
+        if let Some(directive) = patch.get(PATCH) {
+            return match directive.as_str() {
+                Some("replace") => {
+                    patch.remove(PATCH);
+                    Ok(patch)
+                }
+                Some("delete") => Ok(JsonMap::new()),
+                _ => Err(bad_patch_type(directive, &patch)),
+            };
+        }
+        retain_keys(&mut original, &mut patch)?;
+        self.ordered_lists(&mut original, &mut patch, id)?;
+        for (key, value) in patch {
+            self.field(&mut original, &key, value, id)?;
+        }
+        Ok(original)
+    }
+
+    fn field(
+        self,
+        original: &mut JsonMap,
+        key: &str,
+        patch: Value,
+        id: Option<Id>,
+    ) -> Result<(), PatchError> {
+        let deleted =
+            match key.strip_prefix(DELETE_PRIMITIVES) {
+                Some(rest) => Some(rest.strip_prefix('/').ok_or_else(|| {
+                    PatchError::internal("invalid patch format of primitive list")
+                })?),
+                None => None,
+            };
+        let key = deleted.unwrap_or(key);
+        if patch.is_null() {
+            original.remove(key);
+            return Ok(());
+        }
+        let merged = match (original.remove(key), patch) {
+            (Some(Value::Object(old)), Value::Object(new)) => {
+                let how = self.how(id, key)?;
+                if how.replace {
+                    Value::Object(new)
+                } else {
+                    Value::Object(self.map(old, new, how.id)?)
+                }
+            }
+            (Some(Value::Array(old)), Value::Array(new)) => {
+                let how = self.how_list(id, key)?;
+                if deleted.is_some() || how.merge {
+                    Value::Array(lists::merge(self, old, new, &how, deleted.is_some())?)
+                } else {
+                    Value::Array(new)
+                }
+            }
+            // Nothing to delete from.
+            (Some(old), _) if deleted.is_some() => old,
+            (None, _) if deleted.is_some() => return Ok(()),
+            (Some(old), new) if !old.is_object() && !old.is_array() && same_type(&old, &new) => new,
+            (_, mut new) => {
+                discard_nulls(&mut new);
+                match without_directives(new) {
+                    Some(new) => new,
+                    None => return Ok(()),
+                }
+            }
+        };
+        original.insert(key.to_owned(), merged);
+        Ok(())
+    }
+
+    /// Merges every list whose order the patch gives, and puts it into that order.
+    fn ordered_lists(
+        self,
+        original: &mut JsonMap,
+        patch: &mut JsonMap,
+        id: Option<Id>,
+    ) -> Result<(), PatchError> {
+        let names: Vec<String> =
+            patch.keys().filter(|key| key.starts_with(SET_ORDER)).cloned().collect();
+        for name in names {
+            let Some(order) = patch.remove(&name) else { continue };
+            let order = as_list(order)?;
+            let key = name[SET_ORDER.len()..].strip_prefix('/').ok_or_else(|| {
+                PatchError::internal("invalid patch format of setElementOrder list")
+            })?;
+            let old = original.get(key).cloned().map(as_list).transpose()?;
+            let new = patch.get(key).cloned().map(as_list).transpose()?;
+            let how = self.how_list(id, key)?;
+            lists::check_order(new.as_deref().unwrap_or_default(), &order, how.key)?;
+            let merged = match (&old, &new) {
+                (Some(old), None) => old.clone(),
+                (None, Some(new)) => match without_directives(Value::Array(new.clone())) {
+                    Some(Value::Array(list)) => list,
+                    _ => continue,
+                },
+                (Some(old), Some(new)) if how.merge => {
+                    lists::merge(self, old.clone(), new.clone(), &how, false)?
+                }
+                (Some(_), Some(new)) => new.clone(),
+                (None, None) => continue,
+            };
+            let server_order = old.unwrap_or_default();
+            let list = lists::reorder(merged, &order, &server_order, how.key)?;
+            original.insert(key.to_owned(), Value::Array(list));
+            patch.remove(key);
+        }
+        Ok(())
+    }
+
+    /// How a field that is a map merges.
+    fn how(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
+        let Some((field, id)) = self.lookup(id, key)? else {
+            return Ok(How { id: None, merge: false, replace: false, key: None });
+        };
+        let strategy = field.map(|field| &field.strategy);
+        Ok(How {
+            id: Some(id),
+            merge: strategy.is_some_and(|strategy| strategy.merge),
+            replace: strategy.is_some_and(|strategy| strategy.replace),
+            key: strategy.and_then(|strategy| strategy.key.as_deref()),
+        })
+    }
+
+    /// How a field that is a list merges.
+    fn how_list(self, id: Option<Id>, key: &str) -> Result<How<'a>, PatchError> {
+        let mut how = self.how(id, key)?;
+        how.id = how.id.and_then(|id| match self.table.shape(id) {
+            Shape::List(_, items) => Some(*items),
+            _ => None,
+        });
+        Ok(how)
+    }
+
+    /// A field and its type; keys of a map of values have no field. `None`: nothing is known.
+    fn lookup(
+        self,
+        id: Option<Id>,
+        key: &str,
+    ) -> Result<Option<(Option<&'a Field>, Id)>, PatchError> {
+        let table: &'a Table = self.table;
+        let Some(object) = id.and_then(|id| table.object(id)) else { return Ok(None) };
+        if let Some(field) = object.fields.get(key) {
+            return Ok(Some((Some(field), field.node)));
+        }
+        match object.element {
+            Some(element) => Ok(Some((None, element))),
+            None => Err(PatchError::internal(format!("unable to find api field \"{key}\""))),
+        }
+    }
+}
+
+fn same_type(a: &Value, b: &Value) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+}
+
+fn as_list(value: Value) -> Result<Vec<Value>, PatchError> {
+    match value {
+        Value::Array(list) => Ok(list),
+        other => Err(PatchError::internal(format!(
+            "expected a []interface {{}}, but received a {}",
+            match other {
+                Value::Null => "<nil>",
+                Value::Bool(_) => "bool",
+                Value::Number(_) => "int64",
+                Value::String(_) => "string",
+                _ => "map[string]interface {}",
+            }
+        ))),
+    }
+}
+
+/// Removes every key that the patch does not name to be kept.
+fn retain_keys(original: &mut JsonMap, patch: &mut JsonMap) -> Result<(), PatchError> {
+    let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
+    let bad = || PatchError::internal("invalid patch format of retainKeys");
+    let keys = directive.as_array().ok_or_else(bad)?;
+    let kept = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
+    for (name, value) in patch.iter() {
+        let directive = name.starts_with(DELETE_PRIMITIVES) || name.starts_with(SET_ORDER);
+        if !value.is_null() && !directive && !kept(name) {
+            return Err(bad());
+        }
+    }
+    original.retain(|name, _| kept(name));
+    Ok(())
+}
+
+pub(super) fn bad_patch_type(directive: &Value, patch: &JsonMap) -> PatchError {
+    let patch = Value::Object(patch.clone());
+    PatchError::internal(format!(
+        "unknown patch type: {} in map: {}",
+        go_plain(directive),
+        go_plain(&patch)
+    ))
+}
+
+/// Removes null keys from what is new.
+fn discard_nulls(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(discard_nulls);
+        }
+        Value::Array(list) => list.iter_mut().for_each(discard_nulls),
+        _ => {}
+    }
+}
+
+/// A value without the maps that carry `$patch`; `None` when it is one itself.
+pub(super) fn without_directives(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(map) if map.contains_key(PATCH) => None,
+        Value::Object(map) => Some(Value::Object(
+            map.into_iter()
+                .filter_map(|(key, value)| without_directives(value).map(|value| (key, value)))
+                .collect(),
+        )),
+        Value::Array(list) => {
+            Some(Value::Array(list.into_iter().filter_map(without_directives).collect()))
+        }
+        other => Some(other),
+    }
+}

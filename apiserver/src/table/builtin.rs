@@ -1,0 +1,419 @@
+//! Columns and cells of built-in kinds.
+//!
+//! One line per kind in [`columns`], one arm in [`cells`]; the cells stand in the columns' order.
+
+use serde_json::{Value, json};
+
+use super::human::{labels, selector, since};
+use super::{Definition, pod, workload};
+use crate::served::Served;
+
+const NAME: Definition = ("Name", "string", "name", 0);
+const AGE: Definition = ("Age", "string", "", 0);
+
+const fn text(name: &'static str) -> Definition {
+    (name, "string", "", 0)
+}
+
+const fn wide(name: &'static str) -> Definition {
+    (name, "string", "", 1)
+}
+
+const fn number(name: &'static str) -> Definition {
+    (name, "integer", "", 0)
+}
+
+/// The columns of a kind.
+pub(super) fn columns(served: &Served) -> Vec<Definition> {
+    let bindings =
+        [NAME, text("Role"), AGE, wide("Users"), wide("Groups"), wide("ServiceAccounts")];
+    let between = |own: &[Definition]| [&[NAME], own, &[AGE]].concat();
+    let images = [wide("Containers"), wide("Images"), wide("Selector")];
+    match served.kind.as_str() {
+        "Pod" => [
+            &between(&[text("Ready"), text("Status"), text("Restarts")])[..],
+            &[wide("IP"), wide("Node"), wide("Nominated Node"), wide("Readiness Gates")],
+        ]
+        .concat(),
+        "Deployment" => {
+            [&between(&[text("Ready"), text("Up-to-date"), text("Available")])[..], &images]
+                .concat()
+        }
+        "ReplicaSet" | "ReplicationController" => {
+            let own = [number("Desired"), number("Current"), number("Ready")];
+            [&between(&own)[..], &images].concat()
+        }
+        "DaemonSet" => {
+            let own = ["Desired", "Current", "Ready", "Up-to-date", "Available"].map(number);
+            [&between(&[&own[..], &[text("Node Selector")]].concat())[..], &images].concat()
+        }
+        "StatefulSet" => [&between(&[text("Ready")])[..], &images[..2]].concat(),
+        "Job" => [&between(&["Status", "Completions", "Duration"].map(text))[..], &images].concat(),
+        "CronJob" => {
+            let own = [
+                text("Schedule"),
+                text("Timezone"),
+                ("Suspend", "boolean", "", 0),
+                number("Active"),
+                text("Last Schedule"),
+            ];
+            [&between(&own)[..], &images].concat()
+        }
+        "Service" => {
+            let own = ["Type", "Cluster-IP", "External-IP", "Port(s)"].map(text);
+            [&between(&own)[..], &[wide("Selector")]].concat()
+        }
+        "Event" => vec![
+            text("Last Seen"),
+            text("Type"),
+            text("Reason"),
+            text("Object"),
+            wide("Subobject"),
+            wide("Source"),
+            text("Message"),
+            wide("First Seen"),
+            wide("Count"),
+            ("Name", "string", "name", 1),
+        ],
+        "Node" => {
+            let own = [NAME, text("Status"), text("Roles"), AGE, text("Version")];
+            let more =
+                ["Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime"];
+            [&own[..], &more.map(wide)].concat()
+        }
+        "RoleBinding" | "ClusterRoleBinding" => bindings.to_vec(),
+        "Role" | "ClusterRole" | "CustomResourceDefinition" | "LimitRange" => {
+            vec![NAME, ("Created At", "date", "", 0)]
+        }
+        "ConfigMap" => between(&[text("Data")]),
+        "Secret" => between(&["Type", "Data"].map(text)),
+        "Namespace" => between(&[text("Status")]),
+        "Lease" => between(&[text("Holder")]),
+        "Ingress" => between(&["Class", "Hosts", "Address", "Ports"].map(text)),
+        "Endpoints" => between(&[text("Endpoints")]),
+        "EndpointSlice" => between(&["AddressType", "Ports", "Endpoints"].map(text)),
+        "NetworkPolicy" => between(&[text("Pod-Selector")]),
+        "PodDisruptionBudget" => between(&[
+            text("Min Available"),
+            text("Max Unavailable"),
+            number("Allowed Disruptions"),
+        ]),
+        "PersistentVolumeClaim" => {
+            let own = [
+                "Status",
+                "Volume",
+                "Capacity",
+                "Access Modes",
+                "StorageClass",
+                "VolumeAttributesClass",
+            ];
+            [&between(&own.map(text))[..], &[wide("VolumeMode")]].concat()
+        }
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            between(&[number("Webhooks")])
+        }
+        "PriorityClass" => vec![
+            NAME,
+            number("Value"),
+            ("Global-Default", "boolean", "", 0),
+            AGE,
+            text("PreemptionPolicy"),
+        ],
+        _ => vec![NAME, AGE],
+    }
+}
+
+pub(super) fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn size(value: &Value) -> usize {
+    value.as_object().map_or(0, serde_json::Map::len)
+}
+
+pub(super) fn or<'a>(value: &'a Value, default: &'a str) -> &'a str {
+    value.as_str().filter(|s| !s.is_empty()).unwrap_or(default)
+}
+
+/// The cells of one object.
+pub(super) fn cells(served: &Served, o: &Value, now: i64) -> Vec<Value> {
+    let name = o["metadata"]["name"].clone();
+    let age = json!(since(&o["metadata"]["creationTimestamp"], now));
+    let (spec, status) = (&o["spec"], &o["status"]);
+    let around = |own: Vec<Value>| [vec![name.clone()], own, vec![age.clone()]].concat();
+    let then = |own: Vec<Value>, more: Vec<Value>| [around(own), more].concat();
+    match served.kind.as_str() {
+        "Pod" => {
+            let (own, more) = pod::cells(o, now);
+            then(own, more)
+        }
+        "Deployment"
+        | "ReplicaSet"
+        | "ReplicationController"
+        | "DaemonSet"
+        | "StatefulSet"
+        | "Job"
+        | "CronJob" => {
+            let (own, more) = workload::cells(&served.kind, o, now);
+            then(own, more)
+        }
+        "Service" => then(service(o), vec![json!(labels(&spec["selector"]))]),
+        "Event" => event(o, now),
+        "Node" => node(o, name, age),
+        "RoleBinding" | "ClusterRoleBinding" => {
+            let role =
+                format!("{}/{}", or(&o["roleRef"]["kind"], ""), or(&o["roleRef"]["name"], ""));
+            then(vec![json!(role)], subjects(o))
+        }
+        "Role" | "ClusterRole" | "CustomResourceDefinition" | "LimitRange" => {
+            vec![name, o["metadata"]["creationTimestamp"].clone()]
+        }
+        "ConfigMap" => around(vec![json!(size(&o["data"]) + size(&o["binaryData"]))]),
+        "Secret" => around(vec![json!(or(&o["type"], "")), json!(size(&o["data"]))]),
+        "Namespace" => around(vec![json!(or(&status["phase"], ""))]),
+        "Lease" => around(vec![json!(or(&spec["holderIdentity"], ""))]),
+        "Ingress" => around(ingress(o)),
+        "Endpoints" => around(vec![json!(endpoints(o))]),
+        "EndpointSlice" => around(endpoint_slice(o)),
+        "NetworkPolicy" => around(vec![json!(selector(&spec["podSelector"]))]),
+        "PodDisruptionBudget" => {
+            let show = |v: &Value| match v {
+                Value::Null => json!("N/A"),
+                Value::String(s) => json!(s),
+                other => json!(other.to_string()),
+            };
+            let allowed = status["disruptionsAllowed"].as_i64().unwrap_or_default();
+            around(vec![show(&spec["minAvailable"]), show(&spec["maxUnavailable"]), json!(allowed)])
+        }
+        "PersistentVolumeClaim" => {
+            let mode = json!(or(&spec["volumeMode"], "<unset>"));
+            then(claim(o), vec![mode])
+        }
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            around(vec![json!(list(&o["webhooks"]).len())])
+        }
+        "PriorityClass" => vec![
+            name,
+            json!(o["value"].as_i64().unwrap_or_default()),
+            json!(o["globalDefault"] == true),
+            age,
+            json!(or(&o["preemptionPolicy"], "")),
+        ],
+        _ => vec![name, age],
+    }
+}
+
+/// Conditions of a row; only finished pods have some.
+pub(super) fn conditions(served: &Served, object: &Value) -> Option<Value> {
+    (served.kind == "Pod" && !served.custom).then(|| pod::conditions(object)).flatten()
+}
+
+fn joined(items: Vec<String>, separator: &str, none: &str) -> String {
+    if items.is_empty() { none.to_owned() } else { items.join(separator) }
+}
+
+/// At most three items, then how many more.
+fn some(items: Vec<String>, none: &str) -> String {
+    match items.len() {
+        0 => none.to_owned(),
+        n if n > 3 => format!("{} + {} more...", items[..3].join(","), n - 3),
+        _ => items.join(","),
+    }
+}
+
+/// IP or host name of every ingress point of a load balancer.
+fn load_balancer(o: &Value) -> Vec<String> {
+    let points = list(&o["status"]["loadBalancer"]["ingress"]);
+    points.iter().map(|p| or(&p["ip"], or(&p["hostname"], "")).to_owned()).collect()
+}
+
+fn service(o: &Value) -> Vec<Value> {
+    let spec = &o["spec"];
+    let kind = or(&spec["type"], "ClusterIP");
+    let ip = or(&spec["clusterIPs"][0], or(&spec["clusterIP"], "<none>"));
+    let own = list(&spec["externalIPs"]).iter().filter_map(Value::as_str).map(str::to_owned);
+    let external = match kind {
+        "ExternalName" => or(&spec["externalName"], "").to_owned(),
+        "LoadBalancer" => {
+            joined(load_balancer(o).into_iter().chain(own).collect(), ",", "<pending>")
+        }
+        _ => joined(own.collect(), ",", "<none>"),
+    };
+    let ports = list(&spec["ports"]).iter().map(|p| {
+        let node = p["nodePort"].as_i64().filter(|n| *n > 0);
+        let node = node.map(|n| format!(":{n}")).unwrap_or_default();
+        format!("{}{node}/{}", p["port"], or(&p["protocol"], "TCP"))
+    });
+    let ports = joined(ports.collect(), ",", "<none>");
+    vec![json!(kind), json!(ip), json!(external), json!(ports)]
+}
+
+fn event(o: &Value, now: i64) -> Vec<Value> {
+    let first_of = |keys: &[&str]| -> &Value {
+        keys.iter().map(|k| &o[*k]).find(|v| !v.is_null()).unwrap_or(&Value::Null)
+    };
+    let object = first_of(&["involvedObject", "regarding"]);
+    let source = first_of(&["source", "deprecatedSource"]);
+    let component =
+        or(&source["component"], or(&o["reportingComponent"], or(&o["reportingController"], "")));
+    let host = or(&source["host"], or(&o["reportingInstance"], ""));
+    let source = match host {
+        "" => component.to_owned(),
+        host => format!("{component}, {host}"),
+    };
+    let time = |keys: &[&str]| {
+        keys.iter()
+            .map(|k| &o[*k])
+            .find(|v| v.as_str().is_some_and(|s| !s.is_empty()))
+            .map_or_else(|| "<unknown>".to_owned(), |v| since(v, now))
+    };
+    let first = time(&["firstTimestamp", "deprecatedFirstTimestamp", "eventTime"]);
+    let mut last = time(&["lastTimestamp", "deprecatedLastTimestamp"]);
+    let mut count = first_of(&["count", "deprecatedCount"]).as_i64().unwrap_or_default().max(1);
+    if o["series"].is_object() {
+        last = since(&o["series"]["lastObservedTime"], now);
+        count = o["series"]["count"].as_i64().unwrap_or(count);
+    }
+    if last == "<unknown>" {
+        last.clone_from(&first);
+    }
+    let kind = or(&object["kind"], "").to_lowercase();
+    let target = match kind.as_str() {
+        "" => or(&object["name"], "").to_owned(),
+        kind => format!("{kind}/{}", or(&object["name"], "")),
+    };
+    let message = or(&o["message"], or(&o["note"], "")).trim();
+    vec![
+        json!(last),
+        json!(or(&o["type"], "")),
+        json!(or(&o["reason"], "")),
+        json!(target),
+        json!(or(&object["fieldPath"], "")),
+        json!(source),
+        json!(message),
+        json!(first),
+        json!(count),
+        o["metadata"]["name"].clone(),
+    ]
+}
+
+fn node(o: &Value, name: Value, age: Value) -> Vec<Value> {
+    let ready = list(&o["status"]["conditions"]).iter().find(|c| c["type"] == "Ready");
+    let mut status = match ready {
+        Some(c) if c["status"] == "True" => "Ready".to_owned(),
+        Some(_) => "NotReady".to_owned(),
+        None => "Unknown".to_owned(),
+    };
+    if o["spec"]["unschedulable"] == true {
+        status.push_str(",SchedulingDisabled");
+    }
+    let mut roles: Vec<String> = Vec::new();
+    for (key, value) in o["metadata"]["labels"].as_object().into_iter().flatten() {
+        if let Some(role) = key.strip_prefix("node-role.kubernetes.io/") {
+            roles.push(role.to_owned());
+        } else if key == "kubernetes.io/role" {
+            roles.push(or(value, "").to_owned());
+        }
+    }
+    roles.retain(|r| !r.is_empty());
+    roles.sort();
+    roles.dedup();
+    let address = |kind: &str| {
+        let found = list(&o["status"]["addresses"]).iter().find(|a| a["type"] == kind);
+        json!(found.map_or("<none>", |a| or(&a["address"], "<none>")))
+    };
+    let info = &o["status"]["nodeInfo"];
+    let known = |key: &str| json!(or(&info[key], "<unknown>"));
+    vec![
+        name,
+        json!(status),
+        json!(joined(roles, ",", "<none>")),
+        age,
+        json!(or(&info["kubeletVersion"], "")),
+        address("InternalIP"),
+        address("ExternalIP"),
+        known("osImage"),
+        known("kernelVersion"),
+        known("containerRuntimeVersion"),
+    ]
+}
+
+fn subjects(o: &Value) -> Vec<Value> {
+    let of = |kind: &str| {
+        let found = list(&o["subjects"]).iter().filter(|s| s["kind"] == kind).map(|s| {
+            let name = or(&s["name"], "");
+            match kind {
+                "ServiceAccount" => format!("{}/{name}", or(&s["namespace"], "")),
+                _ => name.to_owned(),
+            }
+        });
+        json!(joined(found.collect(), ", ", ""))
+    };
+    vec![of("User"), of("Group"), of("ServiceAccount")]
+}
+
+fn ingress(o: &Value) -> Vec<Value> {
+    let rules = list(&o["spec"]["rules"]);
+    let hosts = rules.iter().map(|r| or(&r["host"], "")).filter(|h| !h.is_empty());
+    let hosts = some(hosts.map(str::to_owned).collect(), "*");
+    let ports = if list(&o["spec"]["tls"]).is_empty() { "80" } else { "80, 443" };
+    vec![
+        json!(or(&o["spec"]["ingressClassName"], "<none>")),
+        json!(hosts),
+        json!(load_balancer(o).join(",")),
+        json!(ports),
+    ]
+}
+
+fn endpoints(o: &Value) -> String {
+    let mut all = Vec::new();
+    for subset in list(&o["subsets"]) {
+        let addresses = || list(&subset["addresses"]).iter().map(|a| or(&a["ip"], ""));
+        let ports = list(&subset["ports"]);
+        if ports.is_empty() {
+            all.extend(addresses().map(str::to_owned));
+        }
+        for port in ports {
+            all.extend(addresses().map(|ip| format!("{ip}:{}", port["port"])));
+        }
+    }
+    some(all, "<none>")
+}
+
+fn endpoint_slice(o: &Value) -> Vec<Value> {
+    let ports = list(&o["ports"]).iter().map(|p| match &p["port"] {
+        Value::Null => "*".to_owned(),
+        port => port.to_string(),
+    });
+    let addresses = list(&o["endpoints"]).iter().flat_map(|e| list(&e["addresses"]));
+    vec![
+        json!(or(&o["addressType"], "")),
+        json!(some(ports.collect(), "<unset>")),
+        json!(some(addresses.filter_map(Value::as_str).map(str::to_owned).collect(), "<unset>")),
+    ]
+}
+
+fn claim(o: &Value) -> Vec<Value> {
+    let (spec, status) = (&o["spec"], &o["status"]);
+    let bound = spec["volumeName"].as_str().is_some_and(|n| !n.is_empty());
+    let short = |mode: &Value| match mode.as_str() {
+        Some("ReadWriteOnce") => "RWO",
+        Some("ReadOnlyMany") => "ROX",
+        Some("ReadWriteMany") => "RWX",
+        Some("ReadWriteOncePod") => "RWOP",
+        _ => "",
+    };
+    let modes: Vec<&str> = list(&status["accessModes"]).iter().map(short).collect();
+    let phase = match o["metadata"]["deletionTimestamp"].is_string() {
+        true => "Terminating",
+        false => or(&status["phase"], ""),
+    };
+    vec![
+        json!(phase),
+        json!(or(&spec["volumeName"], "")),
+        json!(if bound { or(&status["capacity"]["storage"], "") } else { "" }),
+        json!(if bound { modes.join(",") } else { String::new() }),
+        json!(or(&spec["storageClassName"], "")),
+        json!(or(&spec["volumeAttributesClassName"], "<unset>")),
+    ]
+}

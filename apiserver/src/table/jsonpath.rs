@@ -1,0 +1,161 @@
+//! The part of kubectl's JSON path that printer columns use.
+//!
+//! Names, `['name']`, indices (also negative), `[*]`, `.*` and filters such as
+//! `[?(@.type=="Ready")]`. Absent: slices, unions, functions and recursive descent.
+
+use serde_json::Value;
+
+#[derive(Debug, PartialEq)]
+enum Step {
+    Name(String),
+    Index(i64),
+    All,
+    Filter { path: Vec<Step>, operator: String, value: Value },
+}
+
+/// All values under a path such as `.spec.host` or `.status.conditions[?(@.type=="Ready")].status`.
+///
+/// A missing field or a path that cannot be read finds nothing.
+pub fn find<'a>(root: &'a Value, path: &str) -> Vec<&'a Value> {
+    let path = path.strip_prefix('{').and_then(|p| p.strip_suffix('}')).unwrap_or(path);
+    let path = path.strip_prefix('$').unwrap_or(path);
+    match parse(path) {
+        Some(steps) => walk(vec![root], &steps),
+        None => Vec::new(),
+    }
+}
+
+fn walk<'a>(mut values: Vec<&'a Value>, steps: &[Step]) -> Vec<&'a Value> {
+    for step in steps {
+        values = values.into_iter().flat_map(|v| apply(v, step)).collect();
+    }
+    values
+}
+
+fn apply<'a>(value: &'a Value, step: &Step) -> Vec<&'a Value> {
+    match (step, value) {
+        (Step::Name(name), Value::Object(map)) => map.get(name).into_iter().collect(),
+        (Step::All, Value::Array(items)) => items.iter().collect(),
+        (Step::All, Value::Object(map)) => map.values().collect(),
+        (Step::Index(i), Value::Array(items)) => {
+            let i = if *i < 0 { items.len() as i64 + i } else { *i };
+            usize::try_from(i).ok().and_then(|i| items.get(i)).into_iter().collect()
+        }
+        (Step::Filter { path, operator, value: wanted }, Value::Array(items)) => items
+            .iter()
+            .filter(|item| {
+                walk(vec![item], path).first().is_some_and(|found| holds(found, operator, wanted))
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn holds(found: &Value, operator: &str, wanted: &Value) -> bool {
+    let numbers = found.as_f64().zip(wanted.as_f64());
+    match operator {
+        "" => true,
+        "==" => found == wanted || numbers.is_some_and(|(a, b)| a == b),
+        "!=" => found != wanted && numbers.is_none_or(|(a, b)| a != b),
+        "<" => numbers.is_some_and(|(a, b)| a < b),
+        "<=" => numbers.is_some_and(|(a, b)| a <= b),
+        ">" => numbers.is_some_and(|(a, b)| a > b),
+        ">=" => numbers.is_some_and(|(a, b)| a >= b),
+        _ => false,
+    }
+}
+
+fn parse(path: &str) -> Option<Vec<Step>> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        if let Some(tail) = rest.strip_prefix('.') {
+            let (name, used) = name(tail);
+            match name.as_str() {
+                "" if tail.starts_with('[') || tail.is_empty() => {}
+                "" => return None,
+                "*" => steps.push(Step::All),
+                _ => steps.push(Step::Name(name)),
+            }
+            rest = &tail[used..];
+        } else if rest.starts_with('[') {
+            let end = closing(rest)?;
+            steps.push(bracket(&rest[1..end])?);
+            rest = &rest[end + 1..];
+        } else {
+            return None;
+        }
+    }
+    Some(steps)
+}
+
+/// A name up to the next dot or bracket; a backslash escapes one character.
+fn name(text: &str) -> (String, usize) {
+    let mut name = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '\\' => name.extend(chars.next().map(|(_, c)| c)),
+            '.' | '[' => return (name, at),
+            c => name.push(c),
+        }
+    }
+    (name, text.len())
+}
+
+fn closing(text: &str) -> Option<usize> {
+    let mut quote = None;
+    let mut depth = 0;
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(c),
+            (None, '[') => depth += 1,
+            (None, ']') => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some(at);
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn bracket(inner: &str) -> Option<Step> {
+    let inner = inner.trim();
+    if inner == "*" {
+        return Some(Step::All);
+    }
+    if let Some(name) = unquote(inner) {
+        return Some(Step::Name(name));
+    }
+    if let Some(filter) = inner.strip_prefix("?(").and_then(|f| f.strip_suffix(')')) {
+        return parse_filter(filter.trim());
+    }
+    inner.parse().ok().map(Step::Index)
+}
+
+fn unquote(text: &str) -> Option<String> {
+    ['\'', '"']
+        .iter()
+        .find_map(|q| text.strip_prefix(*q).and_then(|t| t.strip_suffix(*q)))
+        .map(str::to_owned)
+}
+
+fn parse_filter(filter: &str) -> Option<Step> {
+    let operator = ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|op| filter.contains(op));
+    let (left, right) = match operator {
+        Some(op) => filter.split_once(op)?,
+        None => (filter, ""),
+    };
+    let path = parse(left.trim().strip_prefix('@')?)?;
+    let right = right.trim();
+    let value = match unquote(right) {
+        Some(text) => Value::String(text),
+        None => serde_json::from_str(right).unwrap_or(Value::Null),
+    };
+    Some(Step::Filter { path, operator: operator.unwrap_or_default().to_owned(), value })
+}

@@ -1,0 +1,167 @@
+//! Renders objects as `meta.k8s.io/v1` tables, which is what `kubectl get` prints.
+//!
+//! Built-in kinds have the columns and cells of a real server; custom resources those of their CRD.
+//! Absent: columns of kinds that an operator's tests hardly list (they get name and age).
+
+mod builtin;
+mod human;
+mod jsonpath;
+mod pod;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+use serde_json::{Map, Value, json};
+
+use crate::served::{Column, Served};
+
+pub use human::{duration, seconds};
+pub use jsonpath::find;
+
+/// What a row carries of its object, the query parameter `includeObject`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum IncludeObject {
+    /// Nothing.
+    None,
+    /// `PartialObjectMetadata`, unless asked for otherwise.
+    #[default]
+    Metadata,
+    /// The whole object.
+    Object,
+}
+
+/// A column: name, type, format and priority.
+type Definition = (&'static str, &'static str, &'static str, i64);
+
+/// Renders a list, or a single object as a table of one row.
+///
+/// `now_seconds` is the wall time in seconds since 1970; ages are relative to it.
+pub fn table(served: &Served, list: &Value, include: IncludeObject, now_seconds: i64) -> Value {
+    let items: Vec<&Value> = match list.get("items").and_then(Value::as_array) {
+        Some(items) if list.get("kind").and_then(Value::as_str) != Some(&served.kind) => {
+            items.iter().collect()
+        }
+        _ => vec![list],
+    };
+    let rows: Vec<Value> =
+        items.iter().map(|item| row(served, item, include, now_seconds)).collect();
+    json!({
+        "kind": "Table",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": list_meta(&list["metadata"]),
+        "columnDefinitions": definitions(served),
+        "rows": rows,
+    })
+}
+
+fn list_meta(metadata: &Value) -> Value {
+    let mut out = Map::new();
+    for key in ["resourceVersion", "continue", "remainingItemCount"] {
+        match metadata.get(key) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(s)) if s.is_empty() => {}
+            Some(value) => {
+                out.insert(key.to_owned(), value.clone());
+            }
+        }
+    }
+    Value::Object(out)
+}
+
+fn definitions(served: &Served) -> Vec<Value> {
+    let define = |name: &str, kind: &str, format: &str, description: &str, priority: i64| json!({"name": name, "type": kind, "format": format, "description": description, "priority": priority});
+    if !served.custom {
+        return builtin::columns(served)
+            .iter()
+            .map(|(name, kind, format, priority)| {
+                define(name, kind, format, describe(name), *priority)
+            })
+            .collect();
+    }
+    let own = custom_columns(served);
+    let name = std::iter::once(define("Name", "string", "name", describe("Name"), 0));
+    name.chain(own.iter().map(|c| {
+        let path =
+            format!("Custom resource definition column (in JSONPath format): {}", c.json_path);
+        let text = if c.description.is_empty() { &path } else { &c.description };
+        define(&c.name, &c.kind, &c.format, text, c.priority)
+    }))
+    .collect()
+}
+
+fn describe(column: &str) -> &'static str {
+    match column {
+        "Name" => "Name of the object, unique among its kind in its namespace.",
+        "Age" => "Time since the object was created.",
+        "Created At" => "Time at which the object was created.",
+        _ => "",
+    }
+}
+
+/// The printer columns of a custom resource; the age alone if its CRD has none.
+fn custom_columns(served: &Served) -> Vec<Column> {
+    if !served.columns.is_empty() {
+        return served.columns.clone();
+    }
+    vec![Column {
+        name: "Age".to_owned(),
+        kind: "date".to_owned(),
+        format: String::new(),
+        description: String::new(),
+        priority: 0,
+        json_path: ".metadata.creationTimestamp".to_owned(),
+    }]
+}
+
+fn row(served: &Served, item: &Value, include: IncludeObject, now: i64) -> Value {
+    let cells = if served.custom {
+        let name = item["metadata"]["name"].clone();
+        let own = custom_columns(served).into_iter().map(|c| custom_cell(&c, item, now));
+        std::iter::once(name).chain(own).collect()
+    } else {
+        builtin::cells(served, item, now)
+    };
+    let object = match include {
+        IncludeObject::None => Value::Null,
+        IncludeObject::Metadata => json!({
+            "kind": "PartialObjectMetadata",
+            "apiVersion": "meta.k8s.io/v1",
+            "metadata": item["metadata"],
+        }),
+        IncludeObject::Object => whole(served, item),
+    };
+    let mut row = json!({"cells": cells, "object": object});
+    if let Some(conditions) = builtin::conditions(served, item) {
+        row["conditions"] = conditions;
+    }
+    row
+}
+
+/// The object with kind and API version, which items of built-in lists lack.
+fn whole(served: &Served, item: &Value) -> Value {
+    let mut object = item.clone();
+    if let Value::Object(map) = &mut object {
+        map.entry("kind").or_insert_with(|| json!(served.kind));
+        map.entry("apiVersion").or_insert_with(|| json!(served.api_version()));
+    }
+    object
+}
+
+fn custom_cell(column: &Column, item: &Value, now: i64) -> Value {
+    let Some(value) = find(item, &column.json_path).into_iter().next() else { return Value::Null };
+    match (column.kind.as_str(), value) {
+        ("string", Value::String(s)) => json!(s),
+        ("string", Value::Null) => json!("<nil>"),
+        ("string", other) => json!(other.to_string()),
+        ("integer", Value::Number(n)) => {
+            n.as_i64().or_else(|| n.as_f64().map(|f| f as i64)).map_or(Value::Null, Value::from)
+        }
+        ("number", Value::Number(n)) => json!(n),
+        ("boolean", Value::Bool(b)) => json!(b),
+        ("date", Value::String(s)) => match seconds(s) {
+            Some(then) => json!(duration(now - then)),
+            None => json!("<invalid>"),
+        },
+        _ => Value::Null,
+    }
+}

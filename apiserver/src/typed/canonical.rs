@@ -1,0 +1,102 @@
+//! What reading an object into the server's own types and writing it back does to it.
+//!
+//! Server-side apply compares objects in that form. An OpenAPI schema does not say which optional
+//! scalars are omitted when zero, so those are left as they are.
+
+use serde_json::{Map, Value};
+
+use super::TypeSchema;
+use super::table::{Field, Id, Object, Scalar, Shape, Table, Written};
+
+pub(super) fn rewrite(schema: &TypeSchema, value: &mut Value) {
+    walk(schema.table(), schema.root(), value);
+}
+
+fn walk(table: &Table, id: Id, value: &mut Value) {
+    match (table.shape(id), value) {
+        (Shape::Object(object), Value::Object(map)) => walk_map(table, object, map),
+        (Shape::List(_, items), Value::Array(list)) => {
+            list.iter_mut().for_each(|item| walk_element(table, *items, item));
+        }
+        _ => {}
+    }
+}
+
+/// An item of a list or a value of a map; there a null string reads as empty.
+fn walk_element(table: &Table, id: Id, value: &mut Value) {
+    if value.is_null() && matches!(table.shape(id), Shape::Scalar(Scalar::String, _)) {
+        *value = Value::from("");
+    }
+    walk(table, id, value);
+}
+
+fn walk_map(table: &Table, object: &Object, map: &mut Map<String, Value>) {
+    for (key, value) in map.iter_mut() {
+        match (object.fields.get(key.as_str()), object.element) {
+            (Some(field), _) => walk(table, field.node, value),
+            (None, Some(element)) => walk_element(table, element, value),
+            (None, None) => {}
+        }
+    }
+    for (name, field) in &object.fields {
+        let present = map.get(&**name);
+        if present.is_some_and(|value| !omitted(table, field, value)) {
+            continue;
+        }
+        match always_written(table, field) {
+            Some(zero) => {
+                map.insert(name.to_string(), zero);
+            }
+            None => {
+                map.remove(&**name);
+            }
+        }
+    }
+}
+
+/// Would an optional field with this value not be written?
+fn omitted(table: &Table, field: &Field, value: &Value) -> bool {
+    match (value, table.shape(field.node)) {
+        (Value::Null, _) => true,
+        (Value::Array(list), Shape::List(..)) => list.is_empty() && !field.required,
+        (Value::Object(map), Shape::Object(object)) => {
+            map.is_empty() && object.fields.is_empty() && !field.required && is_map(table, object)
+        }
+        _ => false,
+    }
+}
+
+/// Is it a map of keys to values, not an object that merely has no fields of its own?
+fn is_map(table: &Table, object: &Object) -> bool {
+    object.element.is_some_and(|id| !matches!(table.shape(id), Shape::Any))
+}
+
+/// The value that is written for an unset field, if one is.
+fn always_written(table: &Table, field: &Field) -> Option<Value> {
+    match field.written {
+        Written::Null => return Some(Value::Null),
+        Written::Never => return None,
+        Written::Default => {}
+    }
+    // The documents give a default to what is neither a pointer nor omitted when zero.
+    match (table.shape(field.node), &field.default) {
+        (Shape::Object(object), Some(Value::Object(_))) if !object.fields.is_empty() => {
+            let mut map = Map::new();
+            walk_map(table, object, &mut map);
+            Some(Value::Object(map))
+        }
+        (Shape::Scalar(..), Some(zero)) if is_zero(zero) => Some(zero.clone()),
+        (Shape::Scalar(Scalar::Quantity, _), _) => field.required.then(|| Value::from("0")),
+        (Shape::Scalar(Scalar::IntOrString, _), _) => field.required.then(|| Value::from(0)),
+        _ => field.required.then_some(Value::Null),
+    }
+}
+
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    }
+}

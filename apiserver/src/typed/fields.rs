@@ -1,0 +1,103 @@
+//! Fields that a type does not have.
+
+use serde_json::{Map, Value};
+
+use super::TypeSchema;
+use super::table::{Id, Object, Shape, Table};
+
+pub(super) fn unknown(schema: &TypeSchema, value: &Value) -> Vec<String> {
+    let mut finder = Finder { table: schema.table(), path: String::new(), found: Vec::new() };
+    finder.read(schema.root(), value);
+    finder.found
+}
+
+pub(super) fn drop_unknown(schema: &TypeSchema, value: &mut Value) -> Vec<String> {
+    let mut finder = Finder { table: schema.table(), path: String::new(), found: Vec::new() };
+    finder.cut(schema.root(), value);
+    finder.found
+}
+
+struct Finder<'a> {
+    table: &'a Table,
+    path: String,
+    found: Vec<String>,
+}
+
+impl Finder<'_> {
+    fn read(&mut self, id: Id, value: &Value) {
+        let table = self.table;
+        match (table.shape(id), value) {
+            (Shape::Object(object), Value::Object(map)) => {
+                for (key, value) in map {
+                    match known(object, key) {
+                        Some(id) => self.below(key, |finder| finder.read(id, value)),
+                        None => self.report(key),
+                    }
+                }
+            }
+            (Shape::List(_, items), Value::Array(list)) => {
+                for (index, item) in list.iter().enumerate() {
+                    self.at(index, |finder| finder.read(*items, item));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn cut(&mut self, id: Id, value: &mut Value) {
+        let table = self.table;
+        match (table.shape(id), value) {
+            (Shape::Object(object), Value::Object(map)) => self.cut_map(object, map),
+            (Shape::List(_, items), Value::Array(list)) => {
+                for (index, item) in list.iter_mut().enumerate() {
+                    self.at(index, |finder| finder.cut(*items, item));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn cut_map(&mut self, object: &Object, map: &mut Map<String, Value>) {
+        map.retain(|key, value| match known(object, key) {
+            Some(id) => {
+                self.below(key, |finder| finder.cut(id, value));
+                true
+            }
+            None => {
+                self.report(key);
+                false
+            }
+        });
+    }
+
+    fn report(&mut self, key: &str) {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        self.found.push(format!("{}{dot}{key}", self.path));
+    }
+
+    fn below(&mut self, key: &str, run: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        if length > 0 {
+            self.path.push('.');
+        }
+        self.path.push_str(key);
+        run(self);
+        self.path.truncate(length);
+    }
+
+    fn at(&mut self, index: usize, run: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        self.path.push_str(&format!("[{index}]"));
+        run(self);
+        self.path.truncate(length);
+    }
+}
+
+/// The type of a key that may be there.
+fn known(object: &Object, key: &str) -> Option<Id> {
+    match object.fields.get(key) {
+        Some(field) => Some(field.node),
+        None if object.implied => None,
+        None => object.element,
+    }
+}

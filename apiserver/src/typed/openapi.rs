@@ -1,0 +1,309 @@
+//! From OpenAPI v3 schemas to types and back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::TypeSchema;
+use super::builtin;
+use super::table::{Field, Id, ListKind, Object, Scalar, Shape, Strategy, Table, Written};
+
+/// Depth beyond which a schema is taken as "anything"; real ones stay below 30.
+const MAX_DEPTH: usize = 128;
+
+pub(super) fn read(schema: &Value) -> TypeSchema {
+    let mut reader = Reader { table: Table::new(), meta: None };
+    let mut object = match reader.shape(schema, false, 0) {
+        Shape::Object(object) => object,
+        _ => Object { element: Some(Table::ANY), ..Object::default() },
+    };
+    reader.embed(&mut object);
+    let root = reader.table.add(None, Shape::Object(object));
+    TypeSchema::new(Arc::new(reader.table), root, None, false)
+}
+
+struct Reader {
+    table: Table,
+    meta: Option<Id>,
+}
+
+impl Reader {
+    fn node(&mut self, schema: &Value, open: bool, depth: usize) -> Id {
+        if depth > MAX_DEPTH {
+            return Table::ANY;
+        }
+        match self.shape(schema, open, depth) {
+            Shape::Any => Table::ANY,
+            shape => self.table.add(None, shape),
+        }
+    }
+
+    /// `open`: a schema above preserves unknown fields, which apply tolerates further below too.
+    fn shape(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
+        if flag(schema, "x-kubernetes-int-or-string") {
+            return Shape::Scalar(Scalar::IntOrStringExtension, None);
+        }
+        let format = || schema.get("format").and_then(Value::as_str).map(Into::into);
+        match schema.get("type").and_then(Value::as_str) {
+            Some("object") => self.object(schema, open, depth),
+            Some("array") => self.list(schema, open, depth),
+            Some("string") => Shape::Scalar(Scalar::String, format()),
+            Some("integer") => Shape::Scalar(Scalar::Integer, format()),
+            Some("number") => Shape::Scalar(Scalar::Number, format()),
+            Some("boolean") => Shape::Scalar(Scalar::Boolean, None),
+            _ => Shape::Any,
+        }
+    }
+
+    fn object(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
+        let preserve = flag(schema, "x-kubernetes-preserve-unknown-fields");
+        let open = open || preserve;
+        let mut object = Object {
+            atomic: text(schema, "x-kubernetes-map-type") == Some("atomic"),
+            ..Object::default()
+        };
+        let required = schema.get("required").and_then(Value::as_array);
+        let required = |name: &str| {
+            required.is_some_and(|list| list.iter().any(|item| item.as_str() == Some(name)))
+        };
+        if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+            for (name, property) in properties {
+                let field = Field {
+                    node: self.node(property, open, depth + 1),
+                    required: required(name),
+                    default: property.get("default").cloned(),
+                    written: Written::Default,
+                    strategy: Strategy::default(),
+                    map_type: None,
+                };
+                object.fields.insert(name.as_str().into(), field);
+            }
+        }
+        match schema.get("additionalProperties") {
+            Some(schema @ Value::Object(_)) => {
+                object.element = Some(self.node(schema, open, depth + 1));
+            }
+            Some(Value::Bool(true)) => object.element = Some(Table::ANY),
+            Some(_) => {}
+            None if open || object.fields.is_empty() => {
+                object.element = Some(Table::ANY);
+                object.implied = !preserve;
+            }
+            None => {}
+        }
+        if flag(schema, "x-kubernetes-embedded-resource") {
+            self.embed(&mut object);
+        }
+        Shape::Object(object)
+    }
+
+    fn list(&mut self, schema: &Value, open: bool, depth: usize) -> Shape {
+        let kind = match text(schema, "x-kubernetes-list-type") {
+            Some("set") => ListKind::Set,
+            Some("map") => {
+                let keys = schema.get("x-kubernetes-list-map-keys").and_then(Value::as_array);
+                let keys = keys.into_iter().flatten().filter_map(Value::as_str);
+                ListKind::Map(keys.map(str::to_owned).collect())
+            }
+            Some(_) => ListKind::Atomic(true),
+            None => ListKind::Atomic(false),
+        };
+        let items = schema.get("items").map_or(Table::ANY, |s| self.node(s, open, depth + 1));
+        Shape::List(kind, items)
+    }
+
+    /// Adds apiVersion, kind and metadata, as every object has them.
+    fn embed(&mut self, object: &mut Object) {
+        let meta = self.object_meta();
+        let string = self.table.add(None, Shape::Scalar(Scalar::String, None));
+        for (name, node) in [("apiVersion", string), ("kind", string), ("metadata", meta)] {
+            let field = Field {
+                node,
+                required: false,
+                default: None,
+                written: Written::Default,
+                strategy: Strategy::default(),
+                map_type: None,
+            };
+            object.fields.insert(name.into(), field);
+        }
+    }
+
+    fn object_meta(&mut self) -> Id {
+        match self.meta {
+            Some(id) => id,
+            None => {
+                let (table, id) = builtin::object_meta();
+                let id = self.table.import(table, id, &mut BTreeMap::new());
+                self.meta = Some(id);
+                id
+            }
+        }
+    }
+}
+
+fn flag(schema: &Value, name: &str) -> bool {
+    schema.get(name).and_then(Value::as_bool).unwrap_or(false)
+}
+
+fn text<'a>(schema: &'a Value, name: &str) -> Option<&'a str> {
+    schema.get(name).and_then(Value::as_str)
+}
+
+/// The schema of a type: a reference when it has a name.
+pub(super) fn write(table: &Table, id: Id) -> Value {
+    match &table.node(id).name {
+        Some(name) => json!({ "$ref": format!("#/components/schemas/{name}") }),
+        None => definition(table, id),
+    }
+}
+
+pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    let mut seen = vec![false; table.len()];
+    let mut open = vec![root];
+    while let Some(id) = open.pop() {
+        if seen.get(id).copied().unwrap_or(true) {
+            continue;
+        }
+        seen[id] = true;
+        let node = table.node(id);
+        if let Some(name) = &node.name {
+            found.entry(name.to_string()).or_insert_with(|| definition(table, id));
+        }
+        match &node.shape {
+            Shape::List(_, items) => open.push(*items),
+            Shape::Object(object) => {
+                open.extend(object.fields.values().map(|field| field.node));
+                open.extend(object.element);
+            }
+            Shape::Any | Shape::Scalar(..) => {}
+        }
+    }
+    found
+}
+
+/// The schema of a type, spelled out to the next named types.
+fn definition(table: &Table, id: Id) -> Value {
+    let node = table.node(id);
+    let mut schema = match &node.shape {
+        Shape::Any => json!({ "x-kubernetes-preserve-unknown-fields": true }),
+        Shape::Scalar(scalar, format) => write_scalar(*scalar, format.as_deref()),
+        Shape::List(kind, items) => write_list(table, kind, *items),
+        Shape::Object(object) => write_object(table, object),
+    };
+    // The built-in types say nothing about unknown fields.
+    if let (Some(_), Value::Object(map)) = (&node.name, &mut schema) {
+        map.remove("x-kubernetes-preserve-unknown-fields");
+    }
+    schema
+}
+
+fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
+    let name = match scalar {
+        Scalar::String => "string",
+        Scalar::Integer => "integer",
+        Scalar::Number => "number",
+        Scalar::Boolean => "boolean",
+        Scalar::IntOrString => {
+            return json!({
+                "format": "int-or-string",
+                "oneOf": [{ "type": "integer" }, { "type": "string" }],
+            });
+        }
+        Scalar::IntOrStringExtension => {
+            return json!({ "x-kubernetes-int-or-string": true });
+        }
+        Scalar::Quantity => {
+            return json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] });
+        }
+    };
+    match format {
+        Some(format) => json!({ "type": name, "format": format }),
+        None => json!({ "type": name }),
+    }
+}
+
+fn write_list(table: &Table, kind: &ListKind, items: Id) -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".into(), "array".into());
+    schema.insert("items".into(), wrapped(write(table, items)));
+    match kind {
+        ListKind::Atomic(false) => {}
+        ListKind::Atomic(true) => {
+            schema.insert("x-kubernetes-list-type".into(), "atomic".into());
+        }
+        ListKind::Set => {
+            schema.insert("x-kubernetes-list-type".into(), "set".into());
+        }
+        ListKind::Map(keys) => {
+            schema.insert("x-kubernetes-list-type".into(), "map".into());
+            schema.insert("x-kubernetes-list-map-keys".into(), json!(keys));
+        }
+    }
+    Value::Object(schema)
+}
+
+fn write_object(table: &Table, object: &Object) -> Value {
+    let mut schema = Map::new();
+    schema.insert("type".into(), "object".into());
+    let required: Vec<&str> =
+        object.fields.iter().filter(|(_, f)| f.required).map(|(name, _)| &**name).collect();
+    if !required.is_empty() {
+        schema.insert("required".into(), json!(required));
+    }
+    if !object.fields.is_empty() {
+        let fields =
+            object.fields.iter().map(|(name, field)| (name.to_string(), write_field(table, field)));
+        schema.insert("properties".into(), Value::Object(fields.collect()));
+    }
+    if object.atomic {
+        schema.insert("x-kubernetes-map-type".into(), "atomic".into());
+    }
+    match object.element {
+        Some(Table::ANY) if object.implied => {}
+        Some(Table::ANY) => {
+            schema.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+        }
+        Some(id) => {
+            schema.insert("additionalProperties".into(), wrapped(write(table, id)));
+        }
+        None => {}
+    }
+    Value::Object(schema)
+}
+
+fn write_field(table: &Table, field: &Field) -> Value {
+    let mut schema = match wrapped(write(table, field.node)) {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    };
+    if let Some(default) = &field.default {
+        schema.insert("default".into(), default.clone());
+    }
+    if let Some(map_type) = field.map_type {
+        schema.insert("x-kubernetes-map-type".into(), map_type.into());
+    }
+    let strategy = &field.strategy;
+    let names: Vec<&str> = [
+        (strategy.merge, "merge"),
+        (strategy.retain_keys, "retainKeys"),
+        (strategy.replace, "replace"),
+    ]
+    .into_iter()
+    .filter_map(|(on, name)| on.then_some(name))
+    .collect();
+    if !names.is_empty() {
+        schema.insert("x-kubernetes-patch-strategy".into(), names.join(",").into());
+    }
+    if let Some(key) = &strategy.key {
+        schema.insert("x-kubernetes-patch-merge-key".into(), (**key).into());
+    }
+    Value::Object(schema)
+}
+
+/// A reference as `allOf`, so that other keywords may stand beside it.
+fn wrapped(schema: Value) -> Value {
+    if schema.get("$ref").is_some() { json!({ "allOf": [schema] }) } else { schema }
+}
