@@ -17,6 +17,7 @@ mod http;
 mod kinds;
 pub mod openapi;
 pub mod patch;
+mod rbac;
 mod requests;
 mod seed;
 mod selectors;
@@ -25,6 +26,7 @@ mod server;
 mod status;
 mod storage;
 pub mod table;
+mod tls;
 pub mod typed;
 mod verbs;
 

@@ -24,8 +24,7 @@ pub(super) fn apply(core: &Core, user: User, request: &Parts) -> Result<User, Ap
     for right in rights(&wanted) {
         if authorizer.authorize(&user, &right).is_err() {
             let query = Query::parse(request.uri.query().unwrap_or_default());
-            let mut about =
-                route::route(&request.method, request.uri.path(), &query).attributes();
+            let mut about = route::route(&request.method, request.uri.path(), &query).attributes();
             about.verb = format!("impersonate-on:{}:{}", kind(&wanted.name), about.verb);
             return Err(refusal(&user, &about, ""));
         }
@@ -74,16 +73,12 @@ fn printed(user: &User) -> String {
     };
     let groups =
         if user.groups.is_empty() { "[]string(nil)".to_owned() } else { list(&user.groups) };
-    let extra: Vec<String> =
-        user.extra.iter().map(|(k, v)| format!("{k:?}:{}", list(v))).collect();
+    let extra: Vec<String> = user.extra.iter().map(|(k, v)| format!("{k:?}:{}", list(v))).collect();
     let extra = match extra.is_empty() {
         true => "map[string][]string(nil)".to_owned(),
         false => format!("map[string][]string{{{}}}", extra.join(", ")),
     };
-    format!(
-        "&user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}}",
-        user.uid
-    )
+    format!("&user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}}", user.uid)
 }
 
 /// The rights that somebody needs to act as `wanted`.

@@ -13,7 +13,8 @@ pub(super) fn observe(core: &Core, event: &Event) {
     if meta::terminating(&after.value) {
         return;
     }
-    let (namespace, name) = (meta::text(&after.value, "namespace"), meta::text(&after.value, "name"));
+    let (namespace, name) =
+        (meta::text(&after.value, "namespace"), meta::text(&after.value, "name"));
     let Some(mut call) = super::call(core, &event.kind, namespace, name) else { return };
     "status".clone_into(&mut call.subresource);
     let now = core.clock.rfc3339();
@@ -51,9 +52,7 @@ fn status(deployment: &Value, now: &str) -> Value {
 fn condition(deployment: &Value, kind: &str, reason: &str, message: &str, now: &str) -> Value {
     let held = deployment["status"]["conditions"].as_array().into_iter().flatten();
     let held = held.clone().find(|one| one["type"] == kind && one["status"] == "True");
-    let time = |field: &str| {
-        held.and_then(|one| one[field].as_str()).unwrap_or(now).to_owned()
-    };
+    let time = |field: &str| held.and_then(|one| one[field].as_str()).unwrap_or(now).to_owned();
     json!({
         "type": kind, "status": "True", "reason": reason, "message": message,
         "lastUpdateTime": time("lastUpdateTime"), "lastTransitionTime": time("lastTransitionTime"),

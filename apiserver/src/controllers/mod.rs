@@ -106,8 +106,7 @@ pub(crate) fn publish_root(core: &Core, certificate: &str) {
 
 /// A call of the controllers about one object.
 fn call(core: &Core, kind: &Arc<Kind>, namespace: &str, name: &str) -> Option<Call> {
-    let mut call =
-        core.call(&kind.served.group, &kind.served.plural, namespace, name).ok()?;
+    let mut call = core.call(&kind.served.group, &kind.served.plural, namespace, name).ok()?;
     call.kind = kind.clone();
     "kube-controller-manager".clone_into(&mut call.options.manager);
     Some(call)

@@ -116,7 +116,8 @@ fn empty(core: &Core, name: &str, held: &Value) {
     if left.objects.is_empty() {
         "finalize".clone_into(&mut call.subresource);
         change(core, &call, |namespace| {
-            let mut finalizers = namespace["spec"]["finalizers"].as_array().cloned().unwrap_or_default();
+            let mut finalizers =
+                namespace["spec"]["finalizers"].as_array().cloned().unwrap_or_default();
             finalizers.retain(|one| one != "kubernetes");
             namespace["spec"]["finalizers"] = json!(finalizers);
         });
@@ -165,8 +166,10 @@ fn empty_of(core: &Core, kind: &Arc<Kind>, namespace: &str, left: &mut Leftovers
 /// The conditions that say what a namespace waits for.
 fn conditions(left: &Leftovers, held: &Value, now: &str) -> Value {
     let list = |counts: &BTreeMap<String, usize>, word: &str| {
-        let parts: Vec<String> =
-            counts.iter().map(|(name, count)| format!("{name} {word} {count} resource instances")).collect();
+        let parts: Vec<String> = counts
+            .iter()
+            .map(|(name, count)| format!("{name} {word} {count} resource instances"))
+            .collect();
         parts.join(", ")
     };
     let remaining = format!("Some resources are remaining: {}", list(&left.objects, "has"));
@@ -175,13 +178,38 @@ fn conditions(left: &Leftovers, held: &Value, now: &str) -> Value {
         list(&left.finalizers, "in")
     );
     let rows = [
-        ("NamespaceDeletionDiscoveryFailure", "False", "ResourcesDiscovered", "All resources successfully discovered"),
-        ("NamespaceDeletionGroupVersionParsingFailure", "False", "ParsedGroupVersions", "All legacy kube types successfully parsed"),
-        ("NamespaceDeletionContentFailure", "False", "ContentDeleted", "All content successfully deleted, may be waiting on finalization"),
+        (
+            "NamespaceDeletionDiscoveryFailure",
+            "False",
+            "ResourcesDiscovered",
+            "All resources successfully discovered",
+        ),
+        (
+            "NamespaceDeletionGroupVersionParsingFailure",
+            "False",
+            "ParsedGroupVersions",
+            "All legacy kube types successfully parsed",
+        ),
+        (
+            "NamespaceDeletionContentFailure",
+            "False",
+            "ContentDeleted",
+            "All content successfully deleted, may be waiting on finalization",
+        ),
         ("NamespaceContentRemaining", "True", "SomeResourcesRemain", remaining.as_str()),
         match left.finalizers.is_empty() {
-            true => ("NamespaceFinalizersRemaining", "False", "ContentHasNoFinalizers", "All content-preserving finalizers finished"),
-            false => ("NamespaceFinalizersRemaining", "True", "SomeFinalizersRemain", finalizers.as_str()),
+            true => (
+                "NamespaceFinalizersRemaining",
+                "False",
+                "ContentHasNoFinalizers",
+                "All content-preserving finalizers finished",
+            ),
+            false => (
+                "NamespaceFinalizersRemaining",
+                "True",
+                "SomeFinalizersRemain",
+                finalizers.as_str(),
+            ),
         },
     ];
     let conditions = rows.into_iter().map(|(kind, status, reason, message)| {

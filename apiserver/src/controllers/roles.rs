@@ -23,8 +23,8 @@ pub(super) fn aggregate(core: &Core) {
 pub(crate) fn fill(core: &Core, name: &str) {
     let Some(role) = core.store.get(STORAGE, name) else { return };
     let Some(rules) = rbac::aggregate(&core.store, &role.value) else { return };
-    let same = role.value["rules"] == rules
-        || (role.value["rules"].is_null() && rules == json!([]));
+    let same =
+        role.value["rules"] == rules || (role.value["rules"].is_null() && rules == json!([]));
     if same {
         return;
     }

@@ -72,9 +72,9 @@ pub(super) fn selects(selector: &Value, metadata: &Value) -> bool {
     plain.all(|(key, value)| labels.get(key) == Some(value))
         && others.all(|expression| {
             let held = expression["key"].as_str().and_then(|key| labels.get(key));
-            let listed = held.and_then(Value::as_str).is_some_and(|held| {
-                texts(expression, "values").any(|value| value == held)
-            });
+            let listed = held
+                .and_then(Value::as_str)
+                .is_some_and(|held| texts(expression, "values").any(|value| value == held));
             match expression["operator"].as_str() {
                 Some("In") => listed,
                 Some("NotIn") => !listed,

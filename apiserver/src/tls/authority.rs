@@ -65,7 +65,8 @@ fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
     ] {
         names.push(SanType::DnsName(name.try_into()?));
     }
-    let mut addresses: Vec<IpAddr> = vec![[127, 0, 0, 1].into(), std::net::Ipv6Addr::LOCALHOST.into()];
+    let mut addresses: Vec<IpAddr> =
+        vec![[127, 0, 0, 1].into(), std::net::Ipv6Addr::LOCALHOST.into()];
     if !addr.is_unspecified() && !addresses.contains(&addr) {
         addresses.push(addr);
     }
@@ -111,10 +112,11 @@ impl Authority {
         let provider = Arc::new(ring::default_provider());
         let mut roots = rustls::RootCertStore::empty();
         roots.add(self.der.clone()).map_err(|e| failed("trust the own authority", e))?;
-        let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
-            .allow_unauthenticated()
-            .build()
-            .map_err(|e| failed("verify client certificates", e))?;
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                .allow_unauthenticated()
+                .build()
+                .map_err(|e| failed("verify client certificates", e))?;
         let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.server_key.clone()));
         let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()

@@ -36,7 +36,12 @@ fn certificates_are_version_three_with_an_issuer_name_and_all_addresses() {
 #[test]
 fn the_kubeconfig_holds_everything_inline() {
     let text = super::kubeconfig::write("https://127.0.0.1:1", &authority(), "tok");
-    for part in ["server: https://127.0.0.1:1\n", "token: tok\n", "client-key-data: ", "certificate-authority-data: "] {
+    for part in [
+        "server: https://127.0.0.1:1\n",
+        "token: tok\n",
+        "client-key-data: ",
+        "certificate-authority-data: ",
+    ] {
         assert!(text.contains(part), "{part}");
     }
 }

@@ -141,7 +141,9 @@ fn access(core: &Core, user: &User, spec: &Value) -> Result<Value, ApiError> {
             };
             let detail = match both {
                 true => "cannot be specified in combination with resourceAttributes",
-                false => "exactly one of nonResourceAttributes or resourceAttributes must be specified",
+                false => {
+                    "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+                }
             };
             return Err(invalid(AUTHORIZATION, field, value, detail));
         }
