@@ -137,7 +137,7 @@ fn apply(
     update::change(core, call, |held| {
         warnings.clear();
         check_held(call, &intent, held, &sent)?;
-        let merged = crate::apply::apply(ApplyRequest {
+        let merged = crate::apply::apply(&ApplyRequest {
             schema: fields::types(call),
             live: held,
             intent: &intent,
