@@ -63,7 +63,8 @@ impl Reconciler for Sites {
         }))?;
         let deployment = cx.apply_owned(deployment).await?;
         cx.apply_owned(service).await?;
-        let ready = deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
+        let ready =
+            deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
         let condition = if ready >= site.spec.replicas { met } else { unmet };
         cx.set_condition(condition(
             "Ready",

@@ -101,7 +101,8 @@ impl Rig {
     /// Running and synced.
     async fn synced(server: Arc<Server>) -> Self {
         let rig = Self::start(server);
-        rig.informer.synced().await.unwrap();
+        let limit = Duration::from_secs(900);
+        tokio::time::timeout(limit, rig.informer.synced()).await.expect("it syncs").unwrap();
         rig
     }
 
