@@ -1,5 +1,8 @@
 //! The program `website` as a new user runs it.
 
+// Helpers of tests may unwrap, as tests may.
+#![allow(clippy::unwrap_used)]
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -18,7 +21,11 @@ fn website(args: &[&str]) -> Command {
 }
 
 fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
 }
 
 fn signal(child: &Child, name: &str) {
@@ -39,7 +46,8 @@ fn until_ready_shows_the_tree_and_ends_with_0() {
 #[test]
 fn ctrl_c_drains_and_ends_with_0() {
     for name in ["-INT", "-TERM"] {
-        let mut child = website(&[]).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
+        let mut child =
+            website(&[]).stdout(Stdio::piped()).stderr(Stdio::inherit()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let seen = lines.any(|line| line.is_ok_and(|line| line.contains("Deployment")));
         assert!(seen, "the tree was not shown");
@@ -62,10 +70,22 @@ fn a_kubeconfig_that_does_not_work_never_starts_the_embedded_server() {
 
 #[test]
 fn manifests_need_no_cluster_and_hold_everything_to_deploy() {
-    let output = Command::new(env!("CARGO_BIN_EXE_website")).arg("manifests").env_remove("KUBECONFIG").output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_website"))
+        .arg("manifests")
+        .env_remove("KUBECONFIG")
+        .output()
+        .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
-    for kind in ["CustomResourceDefinition", "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "Deployment"] {
+    for kind in [
+        "CustomResourceDefinition",
+        "Namespace",
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "Role",
+        "Deployment",
+    ] {
         assert!(text.lines().any(|line| line == format!("kind: {kind}")), "no {kind}:\n{text}");
     }
 }

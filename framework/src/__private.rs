@@ -17,9 +17,32 @@ pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
 
 use crate::controller::Reconciler;
 
-/// Metadata with that name.
-pub fn named(name: String) -> ObjectMeta {
-    ObjectMeta { name: Some(name), ..ObjectMeta::default() }
+/// The one type that `metadata` can have.
+#[diagnostic::on_unimplemented(
+    message = "`metadata` is an `ObjectMeta` of `k8s_openapi`, not a `{Self}`",
+    label = "write `ObjectMeta` here"
+)]
+pub trait Meta: Sized {
+    /// As what it is.
+    fn get(&self) -> &ObjectMeta;
+    /// As what it is, to change.
+    fn get_mut(&mut self) -> &mut ObjectMeta;
+    /// With that name.
+    fn named(name: String) -> Self;
+}
+
+impl Meta for ObjectMeta {
+    fn get(&self) -> &ObjectMeta {
+        self
+    }
+
+    fn get_mut(&mut self) -> &mut ObjectMeta {
+        self
+    }
+
+    fn named(name: String) -> Self {
+        Self { name: Some(name), ..Self::default() }
+    }
 }
 
 /// [`Serialize`], with a text for types of fields that are not.

@@ -87,9 +87,16 @@ impl World {
         (Client::over(Arc::new(wire.clone()), seams), wire)
     }
 
-    /// Writes seen so far: the server's newest version.
-    pub fn revision(&self) -> u64 {
-        self.server.revision()
+    /// The newest versions of the kinds that an operator should leave alone once it has settled;
+    /// leases are renewed for ever.
+    pub fn written(&self) -> Vec<u64> {
+        const KINDS: [(&str, &str); 4] = [
+            ("example.dev", "websites"),
+            ("apps", "deployments"),
+            ("", "services"),
+            ("events.k8s.io", "events"),
+        ];
+        KINDS.iter().map(|(group, plural)| self.server.resource_revision(group, plural)).collect()
     }
 
     /// The hash of everything that was exchanged, and how many requests that was.

@@ -17,7 +17,9 @@ use windlass_tests::widget::{Absents, Counts, Widget, counted, operator, widget}
 
 /// A cluster whose faults can be switched.
 async fn cluster() -> TestCluster {
-    TestCluster::builder().embedded().start().await
+    let cluster = TestCluster::builder().embedded().start().await;
+    cluster.install::<Widget>().await;
+    cluster
 }
 
 fn widgets(cluster: &TestCluster) -> Api<Widget> {
@@ -43,21 +45,30 @@ async fn eventually(what: &str, mut met: impl AsyncFnMut() -> bool) {
 }
 
 fn invalid(running: &RunningOperator, plural: &str) -> usize {
-    running.informers().status().iter().filter(|status| status.info.plural == plural).map(|status| status.invalid).sum()
+    running
+        .informers()
+        .status()
+        .iter()
+        .filter(|status| status.info.plural == plural)
+        .map(|status| status.invalid)
+        .sum()
 }
 
 #[tokio::test(start_paused = true)]
 async fn c1_an_undecodable_object_in_a_list_stops_no_other_and_is_visible() {
     let cluster = cluster().await;
-    cluster.install::<Widget>().await;
     for name in ["a", "bad", "z"] {
         widgets(&cluster).create(&widget(name, "x")).await.unwrap();
     }
-    let garble = Fault::new(Do::Garble("bad".to_owned())).resource("widgets").on("list|watch").always();
+    let garble =
+        Fault::new(Do::Garble("bad".to_owned())).resource("widgets").on("list|watch").always();
     let _handle = cluster.server().faults().add(garble);
     let running = cluster.spawn(operator(cluster.client()));
     for name in ["a", "z"] {
-        eventually("the sound objects are reconciled", async || text_of_child(&cluster, name).await.is_some()).await;
+        eventually("the sound objects are reconciled", async || {
+            text_of_child(&cluster, name).await.is_some()
+        })
+        .await;
     }
     eventually("the bad one is counted", async || invalid(&running, "widgets") == 1).await;
     assert_eq!(text_of_child(&cluster, "bad").await, None);
@@ -68,17 +79,25 @@ async fn c1_an_undecodable_object_in_a_watch_stops_no_other_and_heals() {
     let cluster = cluster().await;
     let running = cluster.spawn(operator(cluster.client()));
     running.settled().await;
-    let garble = Fault::new(Do::Garble("bad".to_owned())).resource("widgets").on("list|watch").always();
+    let garble =
+        Fault::new(Do::Garble("bad".to_owned())).resource("widgets").on("list|watch").always();
     let handle = cluster.server().faults().add(garble);
     cluster.server().faults().close_watches("widgets");
     widgets(&cluster).create(&widget("bad", "x")).await.unwrap();
     widgets(&cluster).create(&widget("sound", "x")).await.unwrap();
-    eventually("the sound one is reconciled", async || text_of_child(&cluster, "sound").await.is_some()).await;
+    eventually("the sound one is reconciled", async || {
+        text_of_child(&cluster, "sound").await.is_some()
+    })
+    .await;
     eventually("the bad one is counted", async || invalid(&running, "widgets") == 1).await;
     handle.remove();
     cluster.server().faults().close_watches("widgets");
-    widgets(&cluster).patch("bad", Patch::Merge(serde_json::json!({ "spec": { "text": "y" } }))).await.unwrap();
-    eventually("it heals", async || text_of_child(&cluster, "bad").await.as_deref() == Some("y")).await;
+    widgets(&cluster)
+        .patch("bad", Patch::Merge(serde_json::json!({ "spec": { "text": "y" } })))
+        .await
+        .unwrap();
+    eventually("it heals", async || text_of_child(&cluster, "bad").await.as_deref() == Some("y"))
+        .await;
     assert_eq!(invalid(&running, "widgets"), 0);
 }
 
@@ -97,7 +116,8 @@ async fn b9_a_child_that_vanishes_while_its_watch_is_broken_still_triggers_its_o
     cluster.server().restart().await;
     sleep(Duration::from_secs(30)).await;
     handle.remove();
-    eventually("the child is there again", async || text_of_child(&cluster, "a").await.is_some()).await;
+    eventually("the child is there again", async || text_of_child(&cluster, "a").await.is_some())
+        .await;
     assert_ne!(children(&cluster).get("a").await.unwrap().uid(), first);
 }
 
@@ -106,13 +126,15 @@ async fn b12_a_kind_that_answers_404_delays_no_other_kind() {
     let cluster = cluster().await;
     let manager = operator(cluster.client()).controller(Absents);
     let _running = cluster.spawn(manager);
-    cluster.install::<Widget>().await;
     let mut worst = Duration::ZERO;
     for i in 0..20 {
         let name = format!("w{i}");
         widgets(&cluster).create(&widget(&name, "x")).await.unwrap();
         let start = Instant::now();
-        eventually("the widget is reconciled", async || text_of_child(&cluster, &name).await.is_some()).await;
+        eventually("the widget is reconciled", async || {
+            text_of_child(&cluster, &name).await.is_some()
+        })
+        .await;
         if i > 0 {
             worst = worst.max(start.elapsed());
         }
@@ -131,18 +153,28 @@ async fn c3_a_reconciler_that_panics_takes_nothing_else_down() {
     widgets(&cluster).create(&widget("bomb", "panic")).await.unwrap();
     for name in ["a", "b", "c"] {
         widgets(&cluster).create(&widget(name, "x")).await.unwrap();
-        eventually("others are reconciled", async || text_of_child(&cluster, name).await.is_some()).await;
+        eventually("others are reconciled", async || text_of_child(&cluster, name).await.is_some())
+            .await;
     }
     let controller = running.states()[0].0.clone();
     assert!(metrics.counted(&names::RECONCILE_PANICS, &[&controller]) >= 1);
-    widgets(&cluster).patch("bomb", Patch::Merge(serde_json::json!({ "spec": { "text": "calm" } }))).await.unwrap();
-    eventually("it is retried", async || text_of_child(&cluster, "bomb").await.as_deref() == Some("calm")).await;
+    widgets(&cluster)
+        .patch("bomb", Patch::Merge(serde_json::json!({ "spec": { "text": "calm" } })))
+        .await
+        .unwrap();
+    eventually("it is retried", async || {
+        text_of_child(&cluster, "bomb").await.as_deref() == Some("calm")
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a5_a_server_that_accepts_and_never_answers_hits_a_deadline() {
     let cluster = cluster().await;
-    let _handle = cluster.server().faults().add(Fault::new(Do::Hang).resource("configmaps").on("get").always());
+    let _handle = cluster
+        .server()
+        .faults()
+        .add(Fault::new(Do::Hang).resource("configmaps").on("get").always());
     let start = Instant::now();
     let error = children(&cluster).get("a").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
@@ -169,20 +201,25 @@ async fn e7_frames_that_stop_decoding_leave_no_ghost_object() {
     let running = cluster.spawn(operator(cluster.client()));
     widgets(&cluster).create(&widget("ghost", "x")).await.unwrap();
     running.settled().await;
-    let garble = Fault::new(Do::Garble("ghost".to_owned())).resource("widgets").on("list|watch").always();
+    let garble =
+        Fault::new(Do::Garble("ghost".to_owned())).resource("widgets").on("list|watch").always();
     let _handle = cluster.server().faults().add(garble);
     cluster.server().faults().close_watches("widgets");
-    widgets(&cluster).patch("ghost", Patch::Merge(serde_json::json!({ "spec": { "text": "y" } }))).await.unwrap();
+    widgets(&cluster)
+        .patch("ghost", Patch::Merge(serde_json::json!({ "spec": { "text": "y" } })))
+        .await
+        .unwrap();
     eventually("it is seen as invalid", async || invalid(&running, "widgets") == 1).await;
     widgets(&cluster).delete("ghost").await.unwrap();
-    let objects = || running.informers().status().iter().find(|s| s.info.plural == "widgets").map(|s| s.objects);
+    let objects = || {
+        running.informers().status().iter().find(|s| s.info.plural == "widgets").map(|s| s.objects)
+    };
     eventually("it leaves the cache", async || objects() == Some(0)).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn b1_a_watch_that_is_closed_at_once_for_ever_leads_to_a_quarter_request_a_second() {
     let cluster = cluster().await;
-    cluster.install::<Widget>().await;
     let closed = Fault::new(Do::CloseWatch).resource("widgets").on("watch").always();
     let _handle = cluster.server().faults().add(closed);
     let _running = cluster.spawn(operator(cluster.client()));
@@ -191,7 +228,10 @@ async fn b1_a_watch_that_is_closed_at_once_for_ever_leads_to_a_quarter_request_a
     let span = Duration::from_secs(600);
     sleep(span).await;
     let requests = cluster.server().requests();
-    let asked = requests.iter().filter(|r| r.resource == "widgets" && (r.verb == "list" || r.verb == "watch")).count();
+    let asked = requests
+        .iter()
+        .filter(|r| r.resource == "widgets" && (r.verb == "list" || r.verb == "watch"))
+        .count();
     assert!(asked > 0, "it still tries");
     assert!(asked as f64 <= 0.25 * span.as_secs_f64(), "{asked} requests in {span:?}");
 }
@@ -199,7 +239,11 @@ async fn b1_a_watch_that_is_closed_at_once_for_ever_leads_to_a_quarter_request_a
 #[tokio::test(start_paused = true)]
 async fn a1_a_retry_after_of_a_day_is_capped() {
     let cluster = cluster().await;
-    let fault = Fault::new(Do::Answer(429)).then(Do::RetryAfter("86400".to_owned())).resource("configmaps").on("get").always();
+    let fault = Fault::new(Do::Answer(429))
+        .then(Do::RetryAfter("86400".to_owned()))
+        .resource("configmaps")
+        .on("get")
+        .always();
     let handle = cluster.server().faults().add(fault);
     let start = Instant::now();
     let error = children(&cluster).get("a").await.unwrap_err();
@@ -211,13 +255,16 @@ async fn a1_a_retry_after_of_a_day_is_capped() {
 #[tokio::test(start_paused = true)]
 async fn d2_two_operators_with_one_lease_never_write_at_the_same_time() {
     let cluster = cluster().await;
-    cluster.install::<Widget>().await;
     let start = |user: &str| {
-        let manager: Manager = operator(cluster.client_as(user, &["system:masters"])).leader_election("widgets");
+        let manager: Manager =
+            operator(cluster.client_as(user, &["system:masters"])).leader_election("widgets");
         cluster.spawn(manager)
     };
     let one = start("one");
-    eventually("the first leads", async || one.leadership().is_some_and(|l| l.is_leading())).await;
+    eventually("the first leads", async || {
+        one.leadership().is_some_and(|l| matches!(l, windlass::leader::Leadership::Leading))
+    })
+    .await;
     let two = start("two");
     let mut names = (0..).map(|i| format!("w{i}"));
     let mut work = async |count: usize| {
@@ -231,19 +278,27 @@ async fn d2_two_operators_with_one_lease_never_write_at_the_same_time() {
     let fault = Fault::new(Do::Hang).user("one").resource("leases").always();
     let handle = cluster.server().faults().add(fault);
     work(60).await;
-    eventually("the second leads", async || two.leadership().is_some_and(|l| l.is_leading())).await;
+    eventually("the second leads", async || {
+        two.leadership().is_some_and(|l| matches!(l, windlass::leader::Leadership::Leading))
+    })
+    .await;
     handle.remove();
     work(20).await;
     let writers = writers(&cluster);
     let changes = writers.windows(2).filter(|pair| pair[0] != pair[1]).count();
-    assert_eq!((writers.first().map(String::as_str), writers.last().map(String::as_str)), (Some("one"), Some("two")));
+    assert_eq!(
+        (writers.first().map(String::as_str), writers.last().map(String::as_str)),
+        (Some("one"), Some("two"))
+    );
     assert_eq!(changes, 1, "writes alternate: {writers:?}");
 }
 
 /// Who wrote ConfigMaps, in order.
 fn writers(cluster: &TestCluster) -> Vec<String> {
     let requests = cluster.server().requests();
-    let writes = requests.into_iter().filter(|r| r.resource == "configmaps" && r.verb == "patch" && r.code < 300);
+    let writes = requests
+        .into_iter()
+        .filter(|r| r.resource == "configmaps" && r.verb == "patch" && r.code < 300);
     writes.map(|request| request.user).collect()
 }
 
@@ -279,9 +334,16 @@ async fn a10_an_api_server_that_restarts_loses_no_event() {
     }
     running.settled().await;
     let owned = children(&cluster).list().await.unwrap().items;
-    let mut names: Vec<String> = owned.iter().filter(|c| !c.metadata.owner_references.iter().flatten().next().is_none()).map(|c| c.name().to_owned()).collect();
+    let mut names: Vec<String> = owned
+        .iter()
+        .filter(|c| c.metadata.owner_references.iter().flatten().next().is_some())
+        .map(|c| c.name().to_owned())
+        .collect();
     names.sort();
-    let expected: Vec<String> = (0..5).flat_map(|r| (0..5).map(move |i| format!("w{r}-{i}"))).filter(|n| !n.ends_with("-0") || n == "w4-0").collect();
+    let expected: Vec<String> = (0..5)
+        .flat_map(|r| (0..5).map(move |i| format!("w{r}-{i}")))
+        .filter(|n| !n.ends_with("-0") || n == "w4-0")
+        .collect();
     assert_eq!(names, expected);
 }
 

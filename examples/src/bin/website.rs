@@ -63,7 +63,8 @@ impl Reconciler for Sites {
         }))?;
         let deployment = cx.apply_owned(deployment).await?;
         cx.apply_owned(service).await?;
-        let ready = deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
+        let ready =
+            deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
         let condition = if ready >= site.spec.replicas { met } else { unmet };
         cx.set_condition(condition(
             "Ready",
@@ -94,6 +95,7 @@ mod tests {
     #[tokio::test]
     async fn a_website_gets_a_deployment_it_owns() {
         let cluster = TestCluster::start().await;
+        cluster.install::<Website>().await;
         let running = cluster.spawn(operator(cluster.client()));
         let spec = WebsiteSpec { host: "a.example".to_owned(), replicas: 2 };
         let sites = cluster.client().namespace::<Website>(cluster.namespace());

@@ -124,7 +124,7 @@ impl App {
                         configured; unset KUBECONFIG, or watch the object with kubectl";
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        logging::start(&options);
+        logging::start(&options, false);
         tracing::info!(server = %config.server(), origin = config.origin(), "using a cluster");
         let client = Client::builder().config(config).build()?;
         let manager = options.apply((self.build)(client));
@@ -133,7 +133,7 @@ impl App {
 
     #[cfg(feature = "local")]
     async fn run_without_cluster(self, options: Options) -> Result<ExitCode, Error> {
-        logging::start(&options);
+        logging::start(&options, true);
         quickstart::run(self.build, self.sample.transpose()?, &options).await
     }
 

@@ -8,7 +8,6 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 /// A Kubernetes operator.
 #[derive(Clone, Debug, Parser)]
-#[command(version, about)]
 pub(super) struct Options {
     #[command(subcommand)]
     pub(super) command: Option<Command>,

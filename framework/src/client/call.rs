@@ -49,6 +49,9 @@ pub(super) async fn send(client: &Client, request: Request) -> Result<Response, 
     let span = span(&request);
     let call = async {
         let answer = Call::new(client, &request, true)?.run().await?;
+        if request.verb.writes() {
+            tracing::debug!(code = answer.status.as_u16(), "{}", request.what);
+        }
         Ok(Response { status: answer.status, headers: answer.headers, body: answer.read })
     };
     Box::pin(call.instrument(span)).await

@@ -154,10 +154,12 @@ impl Worker {
             }
             End::Outcome(Outcome::Done(Action { requeue_after: None })) => {
                 work.done();
+                tracing::debug!("reconciled");
                 Ended::Success
             }
             End::Outcome(Outcome::Done(Action { requeue_after: Some(delay) })) => {
                 work.after(delay);
+                tracing::debug!(again_in = ?delay, "reconciled");
                 Ended::RequeueAfter
             }
             End::Outcome(Outcome::Failed(failure)) => conclude_failure(work, &failure),

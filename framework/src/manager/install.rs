@@ -14,7 +14,7 @@ use crate::resource::ResourceExt;
 
 /// From the first try until everything is served.
 const LIMIT: Duration = Duration::from_secs(60);
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// Applies the definitions and waits until every one is established.

@@ -76,10 +76,12 @@ impl Sheet<'_> {
     fn documents(&self) -> Result<Vec<Value>, Error> {
         let mut documents = vec![self.object("v1", "Namespace", json!({}))];
         for definition in self.definitions()? {
-            documents.push(serde_json::to_value(definition).map_err(|error| {
+            let mut document = serde_json::to_value(definition).map_err(|error| {
                 let text = format!("cannot print the definition {:?}", definition.name());
                 Error::new(ErrorKind::Other, text).because(error)
-            })?);
+            })?;
+            plain_numbers(&mut document);
+            documents.push(document);
         }
         documents.push(self.object("v1", "ServiceAccount", json!({})));
         documents.push(self.object(RBAC, "ClusterRole", json!({ "rules": self.cluster_rules() })));
@@ -275,6 +277,22 @@ impl Sheet<'_> {
             container["readinessProbe"] = probe("/readyz", 5, 10);
         }
         container
+    }
+}
+
+/// Bounds in schemas are floating-point numbers; people write 50, not 50.0.
+pub(super) fn plain_numbers(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(plain_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(plain_numbers),
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < EXACT);
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -11,7 +11,8 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
-use tracing::{info, warn};
+use tracing::field::display;
+use tracing::{error, info, warn};
 
 use super::health::{Readiness, SharedVitals, Vitals};
 use super::http::{Endpoints, bind, serve};
@@ -212,7 +213,11 @@ impl Operator {
         caches_stop.cancel();
         self.clock.within(GRACE, async { while caches.join_next().await.is_some() {} }).await;
         servers.shutdown().await;
-        info!(?outcome, "stopped");
+        match &outcome {
+            Ok(Exit::Drained) => info!("stopped; all work was ended"),
+            Ok(Exit::Cut) => warn!("stopped; some work was cut off"),
+            Err(error) => error!(error = ?error, "stopped by an error"),
+        }
         outcome
     }
 
@@ -242,9 +247,8 @@ impl Operator {
             }
             None => {}
         }
-        if let Some(health) = addresses.health {
-            info!(%health, metrics = ?addresses.metrics, "serving probes and metrics");
-        }
+        let (health, metrics) = (addresses.health.map(display), addresses.metrics.map(display));
+        info!(health, metrics, "serving");
         self.addresses.send_replace(addresses);
         Ok(())
     }

@@ -272,6 +272,26 @@ fn an_index_on_a_path_does_not_decode_and_a_function_sees_each_version_once() {
     assert!(DECODES.load(Ordering::Relaxed) > before);
 }
 
+static SLOW: std::sync::OnceLock<Store<ConfigMap>> = std::sync::OnceLock::new();
+
+/// Stands for a reader that asks for a new index while a batch is being prepared.
+fn builds_another(_: &ConfigMap) -> Vec<String> {
+    if let Some(store) = SLOW.get() {
+        store.ensure_index(BY_HOST);
+    }
+    Vec::new()
+}
+
+#[test]
+fn an_index_built_while_a_batch_is_prepared_misses_nothing_of_it() {
+    let core = core();
+    let store = store(&core);
+    store.ensure_index(Index::<_, String>::new("slow", builds_another));
+    SLOW.set(store.clone()).unwrap();
+    put(&core, &with_host("a", 1, "x"));
+    assert_eq!(names(&store.by_index(BY_HOST, "x")), ["a"]);
+}
+
 #[test]
 fn a_selection_is_by_namespace_and_labels() {
     let core = core();

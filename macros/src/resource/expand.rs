@@ -76,8 +76,9 @@ fn metadata(model: &ResourceModel) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let place = at(model.metadata.as_ref().map_or(Span::call_site(), |field| field.ty.span()));
-    let get = quote_spanned!(place=> &self.metadata);
-    let get_mut = quote_spanned!(place=> &mut self.metadata);
+    let q = private_at(place);
+    let get = quote_spanned!(place=> #q::Meta::get(&self.metadata));
+    let get_mut = quote_spanned!(place=> #q::Meta::get_mut(&mut self.metadata));
     quote! {
         #[automatically_derived]
         impl #p::k8s_openapi::Metadata for #ident {
@@ -96,7 +97,6 @@ fn metadata(model: &ResourceModel) -> TokenStream {
 
 /// `Website::new(name, spec)`: every field that is not optional is an argument.
 fn constructor(model: &ResourceModel) -> TokenStream {
-    let p = private();
     let ResourceModel { ident, vis, .. } = model;
     let needed: Vec<&Field> = model.fields.iter().filter(|field| !field.optional).collect();
     let names: Vec<_> = needed.iter().map(|field| &field.ident).collect();
@@ -110,8 +110,9 @@ fn constructor(model: &ResourceModel) -> TokenStream {
     let argument =
         format_ident!("{}", if model.field("name").is_some() { "__name" } else { "name" });
     let body = if let Some(metadata) = &model.metadata {
-        let value = quote!(#p::named(::core::convert::Into::into(#argument)));
-        let value = quote_spanned!(at(metadata.ty.span())=> { #value });
+        let place = at(metadata.ty.span());
+        let p = private_at(place);
+        let value = quote_spanned!(place=> #p::Meta::named(::core::convert::Into::into(#argument)));
         quote!(Self {
             metadata: #value,
             #(#names,)*

@@ -66,6 +66,7 @@ mod tests {
     #[tokio::test]
     async fn the_message_reaches_the_config_map_and_follows_changes() {
         let cluster = TestCluster::start().await;
+        cluster.install::<{{kind}}>().await;
         let running = cluster.spawn(operator(cluster.client()));
         let objects = cluster.client().namespace::<{{kind}}>(cluster.namespace());
         let mut object = {{kind}}::new("a", {{kind}}Spec { message: "one".to_owned() });

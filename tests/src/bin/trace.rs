@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use windlass::manager::Manager;
 use windlass::resource::ResourceExt;
 use windlass_tests::sim::{Wire, World};
 
@@ -106,7 +105,7 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
     sites.delete("c").await.map_err(text)?;
     let patch = windlass::api::Patch::Merge(json!({ "spec": { "replicas": 3 } }));
     sites.patch("b", patch).await.map_err(text)?;
-    let mut quiet_since = (world.revision(), tokio::time::Instant::now());
+    let mut quiet_since = (world.written(), tokio::time::Instant::now());
     let start = tokio::time::Instant::now();
     while quiet_since.1.elapsed() < QUIET {
         if start.elapsed() > LONGEST {
@@ -114,8 +113,8 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
         }
         sleep(Duration::from_secs(5)).await;
         crashes += revive(&world, &mut operator);
-        if world.revision() != quiet_since.0 {
-            quiet_since = (world.revision(), tokio::time::Instant::now());
+        if world.written() != quiet_since.0 {
+            quiet_since = (world.written(), tokio::time::Instant::now());
         }
     }
     let objects = objects(&user).await.map_err(text)?;
@@ -135,7 +134,7 @@ fn start(world: &World, crash: bool) -> Operator {
     if crash {
         wire.crash_after(1 + world.entropy.below(60));
     }
-    let manager = website::operator(client);
+    let manager = website::operator(client).without_signals().without_health().without_metrics();
     let task = tokio::spawn(async move {
         // Its end is the crash, or the end of the run.
         let _ = manager.run().await;

@@ -1,9 +1,9 @@
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Endpoints, Namespace};
 use windlass::Controller;
 use windlass::controller::{Action, Context, Reconciler, Result};
 
 #[derive(Controller)]
-#[controller(for = ConfigMap, watches(Secret, by = maps_of))]
+#[controller(for = ConfigMap, watches(Endpoints, by = maps_of))]
 struct Maps;
 
 impl Reconciler for Maps {
@@ -14,7 +14,7 @@ impl Reconciler for Maps {
     }
 }
 
-fn maps_of(_: &windlass::store::Cached<Pod>) -> Vec<windlass::resource::ObjectKey> {
+fn maps_of(_: &windlass::store::Cached<Namespace>) -> Vec<windlass::resource::ObjectKey> {
     Vec::new()
 }
 

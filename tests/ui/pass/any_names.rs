@@ -4,7 +4,6 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass::CustomResource;
-use windlass::crd::CustomResource as _;
 
 type Result<T> = std::result::Result<T, ()>;
 

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 
 use crate::CustomResource;
 use crate::ErrorKind;
-use crate::crd::CustomResource as _;
 use crate::resource::{Resource, Scope};
 use crate::store::Index;
 

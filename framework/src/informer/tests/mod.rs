@@ -23,6 +23,7 @@ use crate::store::Cached;
 mod cache;
 mod faults;
 mod requests;
+mod server;
 
 /// An informer of config maps on a scripted server, and what its listener was told.
 struct Rig {
@@ -101,7 +102,8 @@ impl Rig {
     /// Running and synced.
     async fn synced(server: Arc<Server>) -> Self {
         let rig = Self::start(server);
-        rig.informer.synced().await.unwrap();
+        let limit = Duration::from_secs(900);
+        tokio::time::timeout(limit, rig.informer.synced()).await.expect("it syncs").unwrap();
         rig
     }
 

@@ -1,0 +1,189 @@
+//! Who asks, and whether they may: the seams for authentication and authorization.
+//!
+//! Handlers see only a [`User`] and an [`Authorizer`]. How users are found (certificates, tokens) and
+//! which rules hold (RBAC) is decided by whoever installs the two hooks.
+
+mod authenticate;
+mod impersonate;
+mod tokens;
+
+use std::collections::BTreeMap;
+
+use http::request::Parts;
+use serde_json::Value;
+
+use crate::status::ApiError;
+
+pub(crate) use authenticate::Authentication;
+pub(crate) use tokens::Tokens;
+
+/// An authenticated user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// Name, such as `system:admin`.
+    pub name: String,
+    /// Groups, such as `system:masters`.
+    pub groups: Vec<String>,
+    /// Unique id; empty when unknown.
+    pub uid: String,
+    /// More attributes, as token reviews show them.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// A user with groups.
+    pub fn new(name: impl Into<String>, groups: &[&str]) -> Self {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        Self { name: name.into(), groups, ..Self::default() }
+    }
+
+    /// The administrator of in-memory connections.
+    pub fn admin() -> Self {
+        Self::new("system:admin", &["system:masters", "system:authenticated"])
+    }
+
+    /// What the server itself writes as.
+    pub(crate) fn server() -> Self {
+        Self::new("system:apiserver", &["system:masters"])
+    }
+}
+
+/// What a connection proved before its first request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Identity {
+    /// The user, when the connection itself says so (in memory, client certificate).
+    pub(crate) user: Option<User>,
+}
+
+/// Finds out who sent a request.
+pub(crate) trait Authenticator: Send + Sync {
+    /// The user, or the answer to a stranger.
+    fn authenticate(&self, request: &Parts, connection: &Identity) -> Result<User, ApiError>;
+
+    /// Whose bearer token is it?
+    fn token(&self, _token: &str) -> Option<User> {
+        None
+    }
+}
+
+/// The user of the connection; strangers are refused.
+#[derive(Debug)]
+pub(crate) struct ByConnection;
+
+impl Authenticator for ByConnection {
+    fn authenticate(&self, _request: &Parts, connection: &Identity) -> Result<User, ApiError> {
+        connection.user.clone().ok_or_else(ApiError::unauthorized)
+    }
+}
+
+/// What somebody wants to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Attributes {
+    /// `get`, `list`, `watch`, `create`, … or the lower-case method for paths.
+    pub(crate) verb: String,
+    /// API group.
+    pub(crate) group: String,
+    /// API version.
+    pub(crate) version: String,
+    /// Plural; empty when this is about a path.
+    pub(crate) resource: String,
+    /// Subresource, may be empty.
+    pub(crate) subresource: String,
+    /// Namespace, may be empty.
+    pub(crate) namespace: String,
+    /// Name, may be empty.
+    pub(crate) name: String,
+    /// The path of the URL.
+    pub(crate) path: String,
+}
+
+/// Decides who may do what.
+pub(crate) trait Authorizer: Send + Sync {
+    /// Allowed, or why not (may be empty).
+    fn authorize(&self, user: &User, attributes: &Attributes) -> Result<(), String>;
+
+    /// The same, with the reason why it is allowed (may be empty).
+    fn explain(&self, user: &User, attributes: &Attributes) -> Result<String, String> {
+        self.authorize(user, attributes).map(|()| String::new())
+    }
+
+    /// All rules that hold for a user in a namespace, in the form of RBAC's.
+    fn rules(&self, _user: &User, _namespace: &str) -> Vec<Value> {
+        Vec::new()
+    }
+}
+
+/// Everybody may do everything.
+#[derive(Debug)]
+pub(crate) struct AllowAll;
+
+impl Authorizer for AllowAll {
+    fn authorize(&self, _user: &User, _attributes: &Attributes) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The 403 for a refusal.
+pub(crate) fn refusal(user: &User, wanted: &Attributes, why: &str) -> ApiError {
+    let why = if why.is_empty() { String::new() } else { format!(": {why}") };
+    if wanted.resource.is_empty() {
+        let text =
+            format!("User {:?} cannot {} path {:?}{why}", user.name, wanted.verb, wanted.path);
+        return ApiError::forbidden_path(&text);
+    }
+    let resource = if wanted.subresource.is_empty() {
+        wanted.resource.clone()
+    } else {
+        format!("{}/{}", wanted.resource, wanted.subresource)
+    };
+    let scope = if wanted.namespace.is_empty() {
+        "at the cluster scope".to_owned()
+    } else {
+        format!("in the namespace {:?}", wanted.namespace)
+    };
+    let text = format!(
+        "User {:?} cannot {} resource {resource:?} in API group {:?} {scope}{why}",
+        user.name, wanted.verb, wanted.group
+    );
+    let about =
+        crate::status::About { group: &wanted.group, kind: &wanted.resource, name: &wanted.name };
+    ApiError::forbidden(about, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_names_user_verb_resource_and_scope() {
+        let user = User::new("alice", &[]);
+        let mut wanted = Attributes {
+            verb: "list".into(),
+            resource: "configmaps".into(),
+            namespace: "default".into(),
+            ..Attributes::default()
+        };
+        assert_eq!(
+            refusal(&user, &wanted, "").message(),
+            "configmaps is forbidden: User \"alice\" cannot list resource \"configmaps\" in API group \"\" in the namespace \"default\""
+        );
+        wanted = Attributes {
+            verb: "get".into(),
+            group: "apps".into(),
+            resource: "deployments".into(),
+            subresource: "scale".into(),
+            name: "x".into(),
+            ..Attributes::default()
+        };
+        assert_eq!(
+            refusal(&user, &wanted, "").message(),
+            "deployments.apps \"x\" is forbidden: User \"alice\" cannot get resource \"deployments/scale\" in API group \"apps\" at the cluster scope"
+        );
+        wanted =
+            Attributes { verb: "get".into(), path: "/metrics".into(), ..Attributes::default() };
+        assert_eq!(
+            refusal(&user, &wanted, "").message(),
+            "forbidden: User \"alice\" cannot get path \"/metrics\""
+        );
+    }
+}

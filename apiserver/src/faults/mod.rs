@@ -1,0 +1,111 @@
+//! Faults on demand: what servers, networks and proxies do to clients on bad days.
+//!
+//! Tests add a [`Fault`] that says which requests it strikes and what happens to them; open watches
+//! are struck through [`Faults`] itself. No upstream server offers this through its API, which is why
+//! an in-process server can prove more than a real one.
+
+mod rules;
+#[cfg(test)]
+mod tests;
+mod watches;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+pub use rules::{Action, Fault, FaultHandle};
+pub(crate) use rules::{Subject, garble};
+pub(crate) use watches::{Order, Tap};
+
+/// The faults of one server; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    rules: Mutex<rules::Rules>,
+    taps: Mutex<watches::Taps>,
+    paused: watch::Sender<BTreeSet<String>>,
+}
+
+impl Faults {
+    pub(crate) fn new() -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                rules: Mutex::default(),
+                taps: Mutex::default(),
+                paused: watch::Sender::new(BTreeSet::new()),
+            }),
+        }
+    }
+
+    /// Adds a fault; it strikes until its times are used up, it is removed or all are cleared.
+    pub fn add(&self, fault: Fault) -> FaultHandle {
+        let handle = FaultHandle::new();
+        self.shared.rules.lock().add(fault, handle.clone());
+        handle
+    }
+
+    /// Removes every fault and resumes paused watches.
+    pub fn clear(&self) {
+        self.shared.rules.lock().clear();
+        self.shared.paused.send_replace(BTreeSet::new());
+    }
+
+    /// Closes the open watches of a resource (`*` for all), cleanly, as a deadline does.
+    pub fn close_watches(&self, resource: &str) {
+        self.order(resource, &Order::Close);
+    }
+
+    /// Ends the open watches of a resource with an ERROR event of this code (410, 500, …).
+    pub fn fail_watches(&self, resource: &str, code: u16) {
+        self.order(resource, &Order::Fail(code));
+    }
+
+    /// Sends raw bytes into the open watches of a resource, as if they were a frame.
+    pub fn inject(&self, resource: &str, bytes: impl Into<Bytes>) {
+        self.order(resource, &Order::Raw(bytes.into()));
+    }
+
+    /// Stops delivering events of a resource; nothing is lost, they come after resuming.
+    pub fn pause_watches(&self, resource: &str) {
+        self.shared.paused.send_modify(|paused| {
+            paused.insert(resource.to_owned());
+        });
+    }
+
+    /// Delivers again.
+    pub fn resume_watches(&self, resource: &str) {
+        self.shared.paused.send_modify(|paused| {
+            paused.remove(resource);
+        });
+    }
+
+    /// How many watches of a resource are open (`*` counts all).
+    pub fn open_watches(&self, resource: &str) -> usize {
+        self.shared.taps.lock().count(resource)
+    }
+
+    fn order(&self, resource: &str, order: &Order) {
+        self.shared.taps.lock().order(resource, order);
+    }
+
+    /// What happens to a request.
+    pub(crate) fn strike(&self, subject: &Subject<'_>) -> Vec<Action> {
+        self.shared.rules.lock().strike(subject)
+    }
+
+    /// A place where an open watch takes orders.
+    pub(crate) fn tap(&self, resource: &str) -> Tap {
+        Tap::open(self.shared.clone(), resource)
+    }
+}
+
+/// Longest delay a fault may ask for; longer ones are cut.
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3600);

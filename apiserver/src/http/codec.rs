@@ -1,0 +1,375 @@
+//! Media types: the only place that decides how bodies are read and answers written.
+//!
+//! JSON and YAML are read, JSON is written (and YAML where asked). Protobuf is refused with
+//! upstream's texts; whoever adds it adds a [`Format`] here and nothing elsewhere.
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+
+use crate::kinds::Kind;
+use crate::status::ApiError;
+use crate::verbs::decode::{Body, excerpt};
+use crate::verbs::patch::Form;
+
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+const STREAM: &str = "application/json;stream=watch";
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// JSON.
+    #[default]
+    Json,
+    /// YAML.
+    Yaml,
+}
+
+/// In which shape objects are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// As they are.
+    #[default]
+    Whole,
+    /// `Table`.
+    Table,
+    /// `PartialObjectMetadata`, or its list.
+    Partial,
+}
+
+/// What the client wants to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    /// Media type.
+    pub(crate) format: Format,
+    /// Shape.
+    pub(crate) shape: Shape,
+}
+
+/// One entry of an `Accept` header.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    media: String,
+    parameters: Vec<(String, String)>,
+    weight: f32,
+}
+
+impl Entry {
+    /// A parameter, or the empty text.
+    pub(crate) fn parameter(&self, name: &str) -> &str {
+        let found = self.parameters.iter().find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value)
+    }
+
+    /// May the answer be JSON?
+    pub(crate) fn is_json(&self) -> bool {
+        matches!(self.media.as_str(), JSON | "*/*" | "application/*")
+    }
+}
+
+/// The entries of the `Accept` header, best first; none means anything goes.
+pub(crate) fn entries(headers: &HeaderMap) -> Vec<Entry> {
+    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let mut entries: Vec<Entry> =
+        values.flat_map(|value| value.split(',')).filter_map(entry).collect();
+    entries.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    entries
+}
+
+fn entry(text: &str) -> Option<Entry> {
+    let mut parts = text.split(';').map(str::trim);
+    let media = parts.next().filter(|media| !media.is_empty())?.to_lowercase();
+    let parameters: Vec<(String, String)> = parts
+        .filter_map(|part| part.split_once('='))
+        .map(|(key, value)| (key.trim().to_lowercase(), value.trim().trim_matches('"').to_owned()))
+        .collect();
+    let weight = parameters.iter().find(|(key, _)| key == "q");
+    let weight = weight.and_then(|(_, value)| value.parse::<f32>().ok()).unwrap_or(1.0);
+    (weight > 0.0).then_some(Entry { media, parameters, weight })
+}
+
+/// Chooses how to answer about a kind.
+pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, watch: bool) -> Result<Accepted, ApiError> {
+    let entries = entries(headers);
+    if entries.is_empty() {
+        return Ok(Accepted::default());
+    }
+    let mut unknown_shape = false;
+    for entry in &entries {
+        let format = match entry.media.as_str() {
+            _ if entry.is_json() => Format::Json,
+            YAML if !watch => Format::Yaml,
+            _ => continue,
+        };
+        let shape = match (entry.parameter("as"), entry.parameter("g"), entry.parameter("v")) {
+            ("", ..) => Shape::Whole,
+            ("Table", "meta.k8s.io", "v1" | "v1beta1") => Shape::Table,
+            (
+                "PartialObjectMetadata" | "PartialObjectMetadataList",
+                "meta.k8s.io",
+                "v1" | "v1beta1",
+            ) => Shape::Partial,
+            _ => {
+                unknown_shape = true;
+                continue;
+            }
+        };
+        return Ok(Accepted { format, shape });
+    }
+    let json = [JSON, YAML, PROTOBUF];
+    if kind.served.custom || unknown_shape {
+        let list: &[&str] = if kind.served.custom { &[JSON, YAML] } else { &json };
+        return Err(ApiError::not_acceptable(list));
+    }
+    let stream = "application/vnd.kubernetes.protobuf;stream=watch";
+    Err(ApiError::not_acceptable_by_router(&[JSON, YAML, PROTOBUF, STREAM, stream]))
+}
+
+/// The value of an object as bytes.
+pub(crate) fn encode(format: Format, value: &Value) -> (Bytes, &'static str) {
+    match format {
+        Format::Json => (json(value), JSON),
+        Format::Yaml => match serde_saphyr::to_string(value) {
+            Ok(text) => (Bytes::from(text), YAML),
+            Err(error) => {
+                tracing::debug!(%error, "an answer cannot be written as YAML");
+                (json(value), JSON)
+            }
+        },
+    }
+}
+
+fn json(value: &Value) -> Bytes {
+    // A Value's keys are texts, so this cannot fail.
+    serde_json::to_vec(value).map(Bytes::from).unwrap_or_default()
+}
+
+fn media_type(headers: &HeaderMap) -> String {
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    value.split(';').next().unwrap_or_default().trim().to_lowercase()
+}
+
+/// Reads the body of POST and PUT.
+pub(crate) fn decode(headers: &HeaderMap, kind: &Kind, bytes: &[u8]) -> Result<Body, ApiError> {
+    match media_type(headers).as_str() {
+        "" | JSON => parse_json(bytes).map_err(|why| unreadable(kind, &why, bytes)),
+        YAML => parse_yaml(bytes).map_err(|why| unreadable(kind, &why, bytes)),
+        _ if kind.served.custom => Err(ApiError::unsupported_body(&[JSON, YAML])),
+        _ => Err(ApiError::unsupported_body(&[JSON, YAML, PROTOBUF])),
+    }
+}
+
+/// Reads the optional body of DELETE.
+pub(crate) fn decode_options(
+    headers: &HeaderMap,
+    kind: &Kind,
+    bytes: &[u8],
+) -> Result<Value, ApiError> {
+    if bytes.is_empty() {
+        return Ok(Value::Null);
+    }
+    decode(headers, kind, bytes).map(|body| body.value)
+}
+
+fn unreadable(kind: &Kind, why: &str, bytes: &[u8]) -> ApiError {
+    let name = kind.name();
+    let start = excerpt(bytes);
+    ApiError::bad_request(format!(
+        "the object provided is unrecognized (must be of type {name}): couldn't get version/kind; json parse error: {why} ({start})"
+    ))
+}
+
+/// Reads the body of PATCH and how it is meant.
+pub(crate) fn decode_patch(
+    headers: &HeaderMap,
+    kind: &Kind,
+    bytes: &[u8],
+) -> Result<(Form, Body), ApiError> {
+    const ACCEPTED: &[&str] = &[
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/apply-patch+yaml",
+    ];
+    let form = match media_type(headers).as_str() {
+        "application/json-patch+json" => Form::Json,
+        "application/merge-patch+json" => Form::Merge,
+        "application/strategic-merge-patch+json" if !kind.served.custom => Form::Strategic,
+        "application/apply-patch+yaml" => Form::Apply,
+        _ if kind.served.custom => return Err(ApiError::unsupported_body(ACCEPTED)),
+        _ => return Err(ApiError::unsupported_by_router()),
+    };
+    let parsed = if form == Form::Apply { parse_yaml(bytes) } else { parse_json(bytes) };
+    let body = parsed.map_err(|why| match form {
+        Form::Apply => ApiError::bad_request(format!("error decoding YAML: {why}")),
+        Form::Json => ApiError::bad_request(format!("error decoding patch: {why}")),
+        _ => ApiError::bad_request(why),
+    })?;
+    Ok((form, body))
+}
+
+fn parse_yaml(bytes: &[u8]) -> Result<Body, String> {
+    // JSON is YAML, and most bodies are.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{') {
+        if let Ok(body) = parse_json(bytes) {
+            return Ok(body);
+        }
+    }
+    let text = std::str::from_utf8(bytes).map_err(|why| why.to_string())?;
+    serde_saphyr::from_str::<Value>(text).map(Body::from).map_err(|why| why.to_string())
+}
+
+/// Parses JSON; fields that appear twice are noted, the last one counts.
+fn parse_json(bytes: &[u8]) -> Result<Body, String> {
+    if bytes.is_empty() {
+        return Err("unexpected end of JSON input".to_owned());
+    }
+    let found = RefCell::new(Vec::new());
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let parsed = Any { path: String::new(), duplicates: &found }.deserialize(&mut reader);
+    let value = parsed.and_then(|value| reader.end().map(|()| value));
+    match value {
+        Ok(value) => Ok(Body { value, duplicates: found.into_inner() }),
+        Err(error) => Err(go_error(&error, bytes)),
+    }
+}
+
+/// The error as Go's parser words it, as near as its causes can be told apart.
+fn go_error(error: &serde_json::Error, bytes: &[u8]) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let line = bytes.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
+    let at = line.and_then(|line| line.get(error.column().saturating_sub(1)));
+    match at {
+        Some(byte) => {
+            let place = if error.line() == 1 && error.column() == 1 {
+                "looking for beginning of value"
+            } else {
+                "in literal"
+            };
+            format!("invalid character '{}' {place}", char::from(*byte))
+        }
+        None => error.to_string(),
+    }
+}
+
+/// Reads any JSON value and notes repeated fields.
+struct Any<'a> {
+    path: String,
+    duplicates: &'a RefCell<Vec<String>>,
+}
+
+impl Any<'_> {
+    fn inner(&self, path: String) -> Any<'_> {
+        Any { path, duplicates: self.duplicates }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Any<'_> {
+    type Value = Value;
+
+    fn deserialize<D: serde::Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Any<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut out = Vec::new();
+        while let Some(item) =
+            items.next_element_seed(self.inner(format!("{}[{}]", self.path, out.len())))?
+        {
+            out.push(item);
+        }
+        Ok(Value::Array(out))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
+        let mut out = Map::new();
+        while let Some(key) = fields.next_key::<String>()? {
+            let path =
+                if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
+            let value = fields.next_value_seed(self.inner(path.clone()))?;
+            if out.insert(key, value).is_some() {
+                self.duplicates.borrow_mut().push(path);
+            }
+        }
+        Ok(Value::Object(out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repeated_fields_are_noted_and_the_last_one_counts() {
+        let body = parse_json(br#"{"spec":{"a":1,"a":2},"list":[{"x":1,"x":1}]}"#).unwrap();
+        assert_eq!(body.value["spec"]["a"], 2);
+        assert_eq!(body.duplicates, ["spec.a", "list[0].x"]);
+    }
+
+    #[test]
+    fn broken_json_is_told_in_gos_words() {
+        assert_eq!(parse_json(b"").unwrap_err(), "unexpected end of JSON input");
+        assert_eq!(parse_json(b"{\"a\":").unwrap_err(), "unexpected end of JSON input");
+        assert_eq!(
+            parse_json(b"hello").unwrap_err(),
+            "invalid character 'h' looking for beginning of value"
+        );
+    }
+
+    #[test]
+    fn accept_entries_are_ordered_by_weight() {
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            ACCEPT,
+            "text/plain;q=0.1, application/json;as=Table;v=v1;g=meta.k8s.io, */*;q=0"
+                .parse()
+                .unwrap(),
+        );
+        let entries = entries(&headers);
+        assert_eq!(entries.len(), 2);
+        assert_eq!(entries[0].parameter("as"), "Table");
+    }
+}

@@ -1,0 +1,370 @@
+//! From a route to a verb, and from its answer to a reply in the shape the client asked for.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::body::{Feed, Payload, Stream};
+use super::codec::{self, Accepted, Shape};
+use super::handler::{Asked, Reply};
+use super::paths;
+use crate::core::Core;
+use crate::faults::{Action, garble};
+use crate::kinds::{Kind, names};
+use crate::status::{About, ApiError};
+use crate::table::{IncludeObject, table};
+use crate::verbs::list::Selection;
+use crate::verbs::options::{self, DeleteOptions, Query, WriteOptions};
+use crate::verbs::{
+    self, Answer, Call, actions, create, delete, list, patch, reviews, scale, update, watch,
+};
+
+/// How long a read waits for a version that does not exist yet.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// What rows of tables show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    /// What each carries of its object.
+    pub(crate) include: IncludeObject,
+    /// With column headings?
+    pub(crate) headers: bool,
+}
+
+impl Rows {
+    fn of(query: &Query) -> Self {
+        let include = match query.get("includeObject") {
+            Some("None") => IncludeObject::None,
+            Some("Object") => IncludeObject::Object,
+            _ => IncludeObject::Metadata,
+        };
+        Self { include, headers: true }
+    }
+}
+
+/// Does what was asked.
+pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<Reply, ApiError> {
+    if !asked.route.resourceful {
+        return paths::serve(core, asked);
+    }
+    let kind = find(core, asked)?;
+    check_timeout(&asked.query)?;
+    check_method(asked, &kind)?;
+    let headers = &asked.parts.headers;
+    let accepted = codec::accept(headers, &kind, asked.route.verb == "watch")?;
+    let call = call(asked, kind.clone());
+    let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();
+    if asked.route.verb == "watch" {
+        return open_watch(core, asked, &call, accepted, warnings).await;
+    }
+    let mut more = Vec::new();
+    let answer = execute(core, asked, call, body, &mut more).await;
+    warnings.extend(more);
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => return Ok(Reply { warnings, ..Reply::from(error) }),
+    };
+    Ok(reply(core, asked, &kind, accepted, answer, warnings))
+}
+
+/// The kind that a path names, or how the server says that there is none.
+fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
+    let route = &asked.route;
+    let table = core.registry.table();
+    let Some(kind) = table.find(&route.group, &route.version, &route.resource) else {
+        let known = table.is_builtin_group(&route.group);
+        return Err(if known { ApiError::no_resource() } else { ApiError::no_path() });
+    };
+    let served = &kind.served;
+    let outside = !served.namespaced && !route.namespace.is_empty() && !kind.is("", "namespaces");
+    if outside && served.custom {
+        return Err(ApiError::no_path());
+    }
+    let nowhere = served.namespaced && route.namespace.is_empty() && !route.path_name().is_empty();
+    if outside || route.excess || (nowhere && !served.custom) {
+        return Err(ApiError::no_resource());
+    }
+    if !route.subresource.is_empty() && kind.subresource(&route.subresource).is_none() {
+        return Err(if served.custom {
+            ApiError::not_found(About::resource(served, &route.name))
+        } else {
+            ApiError::no_resource()
+        });
+    }
+    let name = route.path_name();
+    if let Some(why) = names::path(name).first().filter(|_| !name.is_empty()) {
+        return Err(ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}")));
+    }
+    Ok(kind)
+}
+
+fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
+    let route = &asked.route;
+    let verb = route.verb.as_str();
+    let named = !route.path_name().is_empty();
+    let served = &kind.served;
+    if asked.parts.method == http::Method::HEAD || verb.is_empty() {
+        return Err(ApiError::method());
+    }
+    if let Some(sub) = kind.subresource(&route.subresource) {
+        let known = sub.verbs.iter().any(|held| held == verb);
+        return match (known, served.custom) {
+            (true, _) => Ok(()),
+            (false, true) => Err(ApiError::verb(verb, served)),
+            (false, false) => Err(ApiError::method()),
+        };
+    }
+    let fits = match verb {
+        "create" => !named,
+        "update" | "patch" => named,
+        _ => true,
+    };
+    let placed = !served.namespaced
+        || !route.namespace.is_empty()
+        || served.custom
+        || matches!(verb, "list" | "watch");
+    if !fits || !placed || !served.verbs.iter().any(|held| held == verb) {
+        return Err(ApiError::method());
+    }
+    Ok(())
+}
+
+/// `timeout` must be a duration in Go's notation.
+fn check_timeout(query: &Query) -> Result<(), ApiError> {
+    let Some(text) = query.get("timeout") else { return Ok(()) };
+    let mut rest = text.trim_start_matches(['+', '-']);
+    let mut fine = rest == "0";
+    while !rest.is_empty() && !fine {
+        let digits = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let unit = ["ns", "us", "µs", "ms", "s", "m", "h"].into_iter().find(|unit| {
+            digits.strip_prefix(unit).is_some_and(|tail| {
+                tail.is_empty() || tail.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            })
+        });
+        match unit {
+            Some(unit) if digits.len() < rest.len() => {
+                rest = &digits[unit.len()..];
+                fine = rest.is_empty();
+            }
+            _ => break,
+        }
+    }
+    if fine {
+        return Ok(());
+    }
+    let why =
+        format!("invalid timeout specified in the request URL - time: invalid duration {text:?}");
+    Err(ApiError::bad_request(why))
+}
+
+fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
+    let route = &asked.route;
+    let namespace = if kind.served.namespaced { route.namespace.clone() } else { String::new() };
+    Call {
+        kind,
+        namespace,
+        name: route.path_name().to_owned(),
+        subresource: route.subresource.clone(),
+        user: asked.user.clone(),
+        options: WriteOptions::default(),
+    }
+}
+
+/// The manager of clients that name none: their agent up to the first slash.
+fn default_manager(asked: &Asked) -> &str {
+    let agent = asked.agent.split('/').next().unwrap_or_default();
+    if agent.is_empty() { "unknown" } else { agent }
+}
+
+async fn execute(
+    core: &Arc<Core>,
+    asked: &Asked,
+    mut call: Call,
+    body: &[u8],
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let headers = &asked.parts.headers;
+    let scaled = call.subresource == "scale";
+    let kind = call.kind.clone();
+    match asked.route.verb.as_str() {
+        "get" => {
+            read_version(core, &asked.query).await?;
+            if scaled { scale::get(core, &call) } else { verbs::get(core, &call) }
+        }
+        "list" => {
+            let options = options::list(&asked.query, false)?;
+            wait_for(core, list::awaited(&options)).await;
+            list::list(core, &call, &options)
+        }
+        "create" => {
+            let body = codec::decode(headers, &kind, body)?;
+            call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
+            if !call.subresource.is_empty() {
+                return actions::act(core, &call, &body);
+            }
+            if kind.facts.review {
+                return reviews::review(core, &call, body);
+            }
+            create::create(core, &call, body, warnings)
+        }
+        "update" => {
+            let body = codec::decode(headers, &kind, body)?;
+            call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
+            if scaled {
+                return scale::replace(core, &call, &body);
+            }
+            update::replace(core, &call, body, warnings)
+        }
+        "patch" => {
+            let (form, body) = codec::decode_patch(headers, &kind, body)?;
+            call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
+            let named = asked.query.get("fieldManager").is_some();
+            patch::check_options(form, named, call.options.force)?;
+            if scaled {
+                return scale::patch(core, &call, form, &body);
+            }
+            patch::patch(core, &call, form, &body, warnings)
+        }
+        "delete" => {
+            let options = delete_options(asked, &mut call, body)?;
+            delete::delete(core, &call, &options, warnings)
+        }
+        "deletecollection" => {
+            let options = delete_options(asked, &mut call, body)?;
+            let chosen = options::list(&asked.query, false)?;
+            let selection = Selection::of(&kind, &chosen)?;
+            delete::collection(core, &call, &selection, &options)
+        }
+        _ => Err(ApiError::method()),
+    }
+}
+
+fn delete_options(asked: &Asked, call: &mut Call, body: &[u8]) -> Result<DeleteOptions, ApiError> {
+    let body = codec::decode_options(&asked.parts.headers, &call.kind, body)?;
+    let options = options::delete(&asked.query, &body)?;
+    call.options.dry_run = options.dry_run;
+    Ok(options)
+}
+
+/// GET may ask for a version too.
+async fn read_version(core: &Core, query: &Query) -> Result<(), ApiError> {
+    let text = query.get("resourceVersion").unwrap_or_default();
+    let asked = list::version(text).map_err(ApiError::unclassified)?.unwrap_or(0);
+    wait_for(core, asked).await;
+    let current = core.store.revision();
+    if asked > current { Err(ApiError::future_version(asked, current)) } else { Ok(()) }
+}
+
+async fn wait_for(core: &Core, revision: u64) {
+    if revision > core.store.revision() {
+        // Running out of patience is no error here; the reader will say so.
+        drop(tokio::time::timeout(PATIENCE, core.store.reached(revision)).await);
+    }
+}
+
+async fn open_watch(
+    core: &Arc<Core>,
+    asked: &Asked,
+    call: &Call,
+    accepted: Accepted,
+    warnings: Vec<String>,
+) -> Result<Reply, ApiError> {
+    let mut options = options::list(&asked.query, true)?;
+    if !call.name.is_empty() {
+        options.only(&call.name);
+    }
+    let watcher = watch::open(core, call, &options, &asked.actions)?;
+    let feed = Feed {
+        watcher,
+        kind: call.kind.clone(),
+        core: core.clone(),
+        accepted,
+        rows: Rows::of(&asked.query),
+        garbled: garbled(asked).map(str::to_owned).collect(),
+        begun: false,
+    };
+    let media = match accepted.shape {
+        Shape::Whole => "application/json".to_owned(),
+        Shape::Table => "application/json;as=Table;v=v1;g=meta.k8s.io".to_owned(),
+        Shape::Partial => "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io".to_owned(),
+    };
+    Ok(Reply {
+        code: 200,
+        media,
+        headers: Vec::new(),
+        warnings,
+        payload: Payload::Stream(Stream::new(feed)),
+    })
+}
+
+fn garbled(asked: &Asked) -> impl Iterator<Item = &str> {
+    asked.actions.iter().filter_map(|action| match action {
+        Action::Garble(name) => Some(name.as_str()),
+        _ => None,
+    })
+}
+
+fn reply(
+    core: &Core,
+    asked: &Asked,
+    kind: &Kind,
+    accepted: Accepted,
+    answer: Answer,
+    warnings: Vec<String>,
+) -> Reply {
+    let mut value = answer.value;
+    for name in garbled(asked) {
+        garble(&mut value, name);
+    }
+    let now = core.clock.seconds();
+    let plain = value["kind"] == "Status" || value["kind"] == "Scale" || kind.facts.review;
+    if !plain {
+        value = shaped(kind, accepted.shape, Rows::of(&asked.query), value, now);
+    }
+    let (bytes, media) = codec::encode(accepted.format, &value);
+    Reply { warnings, ..Reply::bytes(answer.code, media, bytes) }
+}
+
+/// An object or list in the shape that was asked for.
+pub(crate) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i64) -> Value {
+    let is_list = value.get("items").is_some_and(Value::is_array)
+        && value["kind"] == kind.served.list_kind.as_str();
+    match shape {
+        Shape::Whole => value,
+        Shape::Table => {
+            let bookmark = !is_list && value["metadata"]["name"].is_null();
+            let list = if is_list {
+                value
+            } else {
+                let metadata = if bookmark {
+                    value["metadata"].clone()
+                } else {
+                    json!({"resourceVersion": value["metadata"]["resourceVersion"]})
+                };
+                let items = if bookmark { json!([]) } else { json!([value]) };
+                json!({"metadata": metadata, "items": items})
+            };
+            let mut table = table(&kind.served, &list, rows.include, now);
+            if !rows.headers {
+                table["columnDefinitions"] = Value::Null;
+            }
+            table
+        }
+        Shape::Partial if is_list => {
+            let items = value["items"].as_array().into_iter().flatten().map(partial);
+            json!({
+                "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
+                "metadata": value["metadata"], "items": items.collect::<Vec<_>>(),
+            })
+        }
+        Shape::Partial => partial(&value),
+    }
+}
+
+fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
+}

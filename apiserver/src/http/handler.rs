@@ -1,0 +1,249 @@
+//! One request from headers to answer: who asks, may they, which faults strike, what comes out.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, USER_AGENT};
+use http::request::Parts;
+use http::{HeaderMap, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use tokio_util::sync::CancellationToken;
+
+use super::body::Payload;
+use super::dispatch;
+use super::route::{self, Route};
+use crate::auth::{self, Identity, User};
+use crate::core::Core;
+use crate::faults::{Action, LONGEST, Subject};
+use crate::requests;
+use crate::status::ApiError;
+use crate::verbs::options::Query;
+use crate::verbs::watch::failure;
+
+/// Longest body a client may send.
+const LIMIT: usize = 3 * 1024 * 1024;
+
+/// An answer before it becomes HTTP.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// Status code.
+    pub(crate) code: u16,
+    /// Media type.
+    pub(crate) media: String,
+    /// More headers.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// Texts for `Warning` headers.
+    pub(crate) warnings: Vec<String>,
+    /// Body.
+    pub(crate) payload: Payload,
+}
+
+impl Reply {
+    /// Bytes of a media type.
+    pub(crate) fn bytes(code: u16, media: &str, bytes: impl Into<Bytes>) -> Self {
+        Self {
+            code,
+            media: media.to_owned(),
+            headers: Vec::new(),
+            warnings: Vec::new(),
+            payload: Payload::Whole(Some(bytes.into())),
+        }
+    }
+
+    /// Plain text.
+    pub(crate) fn text(code: u16, text: impl Into<String>) -> Self {
+        Self::bytes(code, "text/plain; charset=utf-8", text.into())
+    }
+}
+
+impl From<ApiError> for Reply {
+    fn from(error: ApiError) -> Self {
+        if error.is_plain() {
+            return Self::text(error.code(), error.message().to_owned());
+        }
+        let mut reply = Self::bytes(error.code(), "application/json", error.body().to_string());
+        if let Some(seconds) = error.retry_after() {
+            reply.headers.push(("retry-after", seconds.to_string()));
+        }
+        reply
+    }
+}
+
+/// What the parts of a request say together.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    /// Headers and the rest.
+    pub(crate) parts: Parts,
+    /// What is meant.
+    pub(crate) route: Route,
+    /// Options.
+    pub(crate) query: Query,
+    /// Who asks.
+    pub(crate) user: User,
+    /// `User-Agent`.
+    pub(crate) agent: String,
+    /// Faults to show.
+    pub(crate) actions: Vec<Action>,
+}
+
+/// Answers a request.
+pub(crate) async fn handle(
+    core: Arc<Core>,
+    identity: &Identity,
+    cut: &CancellationToken,
+    request: Request<Incoming>,
+) -> Response<Payload> {
+    let (parts, body) = request.into_parts();
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let route = route::route(&parts.method, parts.uri.path(), &query);
+    let agent = text(&parts.headers, &USER_AGENT).to_owned();
+    let user = match core.authenticator().authenticate(&parts, identity) {
+        Ok(user) => user,
+        Err(error) => return respond(error.into()),
+    };
+    let mut asked = Asked { parts, route, query, user, agent, actions: Vec::new() };
+    asked.actions = core.faults.strike(&subject(&asked));
+    let mut reply = match before(&core, &asked, cut).await {
+        Some(reply) => reply,
+        None => answer(&core, &asked, body).await,
+    };
+    after(&core, &asked, &mut reply, cut).await;
+    record(&core, &asked, reply.code);
+    respond(reply)
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn subject(asked: &Asked) -> Subject<'_> {
+    let route = &asked.route;
+    Subject {
+        verb: &route.verb,
+        resource: &route.resource,
+        subresource: &route.subresource,
+        namespace: &route.namespace,
+        name: &route.name,
+        path: asked.parts.uri.path(),
+        agent: &asked.agent,
+        user: &asked.user.name,
+    }
+}
+
+/// Faults that come before the work.
+async fn before(core: &Core, asked: &Asked, cut: &CancellationToken) -> Option<Reply> {
+    for action in &asked.actions {
+        match action {
+            Action::Delay(time) => tokio::time::sleep((*time).min(LONGEST)).await,
+            Action::Answer(code) => return Some(failure(*code).into()),
+            Action::RawBody(code, bytes) => {
+                return Some(Reply::bytes(*code, "application/json", bytes.clone()));
+            }
+            Action::Drop => {
+                record(core, asked, 0);
+                vanish(cut).await;
+            }
+            Action::Hang => {
+                record(core, asked, 0);
+                std::future::pending::<()>().await;
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Faults that come after it.
+async fn after(core: &Core, asked: &Asked, reply: &mut Reply, cut: &CancellationToken) {
+    for action in &asked.actions {
+        match action {
+            Action::ExecuteThenAnswer(code) => *reply = failure(*code).into(),
+            Action::ExecuteThenDrop => {
+                record(core, asked, 0);
+                vanish(cut).await;
+            }
+            Action::ExecuteThenHang => {
+                record(core, asked, 0);
+                std::future::pending::<()>().await;
+            }
+            Action::RetryAfter(value) => {
+                reply.headers.retain(|(name, _)| *name != "retry-after");
+                reply.headers.push(("retry-after", value.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Cuts the connection; what runs on it ends with it.
+async fn vanish(cut: &CancellationToken) {
+    cut.cancel();
+    std::future::pending::<()>().await;
+}
+
+async fn answer(core: &Arc<Core>, asked: &Asked, body: Incoming) -> Reply {
+    let wanted = asked.route.attributes();
+    if let Err(why) = core.authorizer().authorize(&asked.user, &wanted) {
+        return auth::refusal(&asked.user, &wanted, &why).into();
+    }
+    let body = match read(body).await {
+        Ok(body) => body,
+        Err(error) => return error.into(),
+    };
+    match dispatch::run(core, asked, &body).await {
+        Ok(reply) => reply,
+        Err(error) => error.into(),
+    }
+}
+
+async fn read(body: Incoming) -> Result<Bytes, ApiError> {
+    match Limited::new(body, LIMIT).collect().await {
+        Ok(collected) => Ok(collected.to_bytes()),
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+            Err(ApiError::too_large(format!("Request entity too large: limit is {LIMIT}")))
+        }
+        Err(error) => Err(ApiError::bad_request(format!("the body ended early: {error}"))),
+    }
+}
+
+fn record(core: &Core, asked: &Asked, code: u16) {
+    let route = &asked.route;
+    let resource =
+        if route.resourceful { route.resource.clone() } else { asked.parts.uri.path().to_owned() };
+    core.requests.record(requests::Request {
+        verb: route.verb.clone(),
+        group: route.group.clone(),
+        resource,
+        subresource: route.subresource.clone(),
+        namespace: route.namespace.clone(),
+        name: route.name.clone(),
+        user: asked.user.name.clone(),
+        agent: asked.agent.clone(),
+        code,
+        at: u64::try_from(core.clock.elapsed().as_millis()).unwrap_or(u64::MAX),
+    });
+}
+
+fn respond(reply: Reply) -> Response<Payload> {
+    let mut response = Response::new(reply.payload);
+    *response.status_mut() =
+        StatusCode::from_u16(reply.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    if let Ok(media) = HeaderValue::from_str(&reply.media) {
+        headers.insert(CONTENT_TYPE, media);
+    }
+    for (name, value) in reply.headers {
+        let name = if name == "retry-after" { RETRY_AFTER } else { HeaderName::from_static(name) };
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
+    }
+    for warning in reply.warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', " ");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            headers.append(http::header::WARNING, value);
+        }
+    }
+    response
+}

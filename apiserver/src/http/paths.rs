@@ -1,0 +1,181 @@
+//! Paths that are no resources: discovery, OpenAPI, version, health.
+
+use http::header::IF_NONE_MATCH;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::codec;
+use super::handler::{Asked, Reply};
+use crate::core::Core;
+use crate::status::ApiError;
+use crate::verbs::options::Query;
+use crate::{discovery, openapi};
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// Names of the health checks.
+const CHECKS: &[&str] = &["ping", "log", "etcd", "poststarthook/crd-informer-synced"];
+
+/// Answers a path.
+pub(crate) fn serve(core: &Core, asked: &Asked) -> Result<Reply, ApiError> {
+    let path = asked.route.path.trim_end_matches('/');
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let table = core.registry.table();
+    let served = &table.served;
+    match parts.as_slice() {
+        [] => Ok(json_reply(&index(core))),
+        ["version"] => Ok(json_reply(&version())),
+        ["healthz" | "livez" | "readyz", ..] => health(&parts, &asked.query),
+        ["api"] => {
+            discover(asked, || discovery::api_versions(), || discovery::aggregated(served, true))
+        }
+        ["apis"] => discover(
+            asked,
+            || discovery::group_list(served),
+            || discovery::aggregated(served, false),
+        ),
+        ["api", version] => resources(core, asked, "", version),
+        ["apis", group] => {
+            legacy_only(asked)?;
+            discovery::group(served, group).as_ref().map(json_reply).ok_or_else(ApiError::no_path)
+        }
+        ["apis", group, version] => resources(core, asked, group, version),
+        ["openapi", "v3"] => {
+            let index = openapi::v3_index(served).to_string();
+            Ok(Reply::bytes(200, "text/plain; charset=utf-8", index))
+        }
+        ["openapi", "v3", "api", version] => document(core, "", version),
+        ["openapi", "v3", "apis", group, version] => document(core, group, version),
+        _ => Err(ApiError::no_path()),
+    }
+}
+
+fn json_reply(value: &Value) -> Reply {
+    Reply::bytes(200, "application/json", value.to_string())
+}
+
+fn index(core: &Core) -> Value {
+    let mut paths = vec!["/api".to_owned(), "/api/v1".to_owned(), "/apis".to_owned()];
+    for served in &core.registry.table().served {
+        if !served.group.is_empty() {
+            paths.push(format!("/apis/{}", served.group));
+            paths.push(format!("/apis/{}/{}", served.group, served.version));
+        }
+    }
+    for path in ["/healthz", "/livez", "/openapi/v3", "/readyz", "/version"] {
+        paths.push(path.to_owned());
+    }
+    paths.sort();
+    paths.dedup();
+    json!({"paths": paths})
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1", "minor": "36", "gitVersion": "v1.36.3",
+        "emulationMajor": "1", "emulationMinor": "36",
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
+        "gitCommit": "windlass", "gitTreeState": "clean", "buildDate": "2026-01-01T00:00:00Z",
+        "goVersion": "go1.26", "compiler": "rustc", "platform": "linux/amd64",
+    })
+}
+
+fn health(parts: &[&str], query: &Query) -> Result<Reply, ApiError> {
+    let name = parts.first().copied().unwrap_or_default();
+    let check = parts.get(1..).unwrap_or_default().join("/");
+    if !check.is_empty() {
+        let known = CHECKS.contains(&check.as_str());
+        return if known { Ok(Reply::text(200, "ok")) } else { Err(ApiError::no_path()) };
+    }
+    if !query.has("verbose") {
+        return Ok(Reply::text(200, "ok"));
+    }
+    let excluded = query.get("exclude").unwrap_or_default();
+    let mut text = String::new();
+    for check in CHECKS {
+        let state = if *check == excluded { "excluded: ok" } else { "ok" };
+        text.push_str(&format!("[+]{check} {state}\n"));
+    }
+    if !excluded.is_empty() && !CHECKS.contains(&excluded) {
+        text.push_str(&format!(
+            "warn: some health checks cannot be excluded: no matches for {excluded:?}\n"
+        ));
+    }
+    text.push_str(&format!("{name} check passed\n"));
+    Ok(Reply::text(200, text))
+}
+
+/// Does the client want the aggregated form? `None`: it accepts nothing we have.
+fn wants_aggregated(asked: &Asked) -> Option<bool> {
+    let entries = codec::entries(&asked.parts.headers);
+    if entries.is_empty() {
+        return Some(false);
+    }
+    for entry in entries.iter().filter(|entry| entry.is_json()) {
+        match (entry.parameter("as"), entry.parameter("g"), entry.parameter("v")) {
+            ("", ..) => return Some(false),
+            ("APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2") => return Some(true),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn not_acceptable() -> ApiError {
+    let forms = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+    ApiError::not_acceptable(&forms)
+}
+
+/// Documents that exist in the old form only.
+fn legacy_only(asked: &Asked) -> Result<(), ApiError> {
+    match wants_aggregated(asked) {
+        Some(false) => Ok(()),
+        _ if codec::entries(&asked.parts.headers)
+            .iter()
+            .any(|entry| entry.is_json() && entry.parameter("as").is_empty()) =>
+        {
+            Ok(())
+        }
+        _ => Err(not_acceptable()),
+    }
+}
+
+fn discover(
+    asked: &Asked,
+    legacy: impl Fn() -> Value,
+    aggregated: impl Fn() -> Value,
+) -> Result<Reply, ApiError> {
+    if !wants_aggregated(asked).ok_or_else(not_acceptable)? {
+        return Ok(json_reply(&legacy()));
+    }
+    let body = aggregated().to_string();
+    let digest: String =
+        Sha256::digest(body.as_bytes()).iter().map(|byte| format!("{byte:02X}")).collect();
+    let tag = format!("\"{digest}\"");
+    let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let mut reply = if known == Some(tag.as_str()) {
+        Reply::bytes(304, AGGREGATED, "")
+    } else {
+        Reply::bytes(200, AGGREGATED, body)
+    };
+    reply.headers.push(("etag", tag));
+    reply.headers.push(("vary", "Accept".to_owned()));
+    reply.headers.push(("cache-control", "public".to_owned()));
+    Ok(reply)
+}
+
+fn resources(core: &Core, asked: &Asked, group: &str, version: &str) -> Result<Reply, ApiError> {
+    legacy_only(asked)?;
+    let table = core.registry.table();
+    match discovery::resource_list(&table.served, group, version) {
+        Some(list) => Ok(json_reply(&list)),
+        None if table.is_builtin_group(group) => Err(ApiError::no_resource()),
+        None => Err(ApiError::no_path()),
+    }
+}
+
+fn document(core: &Core, group: &str, version: &str) -> Result<Reply, ApiError> {
+    let table = core.registry.table();
+    let document = openapi::v3_document(&table.served, group, version);
+    document.as_ref().map(json_reply).ok_or_else(ApiError::no_path)
+}

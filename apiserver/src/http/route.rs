@@ -1,0 +1,192 @@
+//! From method and path to what is meant.
+//!
+//! The grammar of URLs only; whether a resource is served is not known here.
+
+use http::Method;
+
+use crate::auth::Attributes;
+use crate::selectors::FieldSelector;
+use crate::verbs::options::Query;
+
+/// What a request is about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Route {
+    /// `get`, `list`, `watch`, …; the lower-case method for other paths.
+    pub(crate) verb: String,
+    /// Is it about a resource?
+    pub(crate) resourceful: bool,
+    /// API group.
+    pub(crate) group: String,
+    /// API version.
+    pub(crate) version: String,
+    /// Namespace, may be empty.
+    pub(crate) namespace: String,
+    /// Plural.
+    pub(crate) resource: String,
+    /// Name, may be empty.
+    pub(crate) name: String,
+    /// Subresource, may be empty.
+    pub(crate) subresource: String,
+    /// Whole path.
+    pub(crate) path: String,
+    /// More parts than any resource has.
+    pub(crate) excess: bool,
+}
+
+/// Reads a path.
+pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
+    let mut parts: Vec<String> = path
+        .split('/')
+        .filter(|part| !part.is_empty())
+        .map(|part| percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned())
+        .collect();
+    let other =
+        Route { verb: method.as_str().to_lowercase(), path: path.to_owned(), ..Route::default() };
+    let (group, version, rest) = match parts.first().map(String::as_str) {
+        Some("api") if parts.len() > 2 => (String::new(), parts[1].clone(), parts.split_off(2)),
+        Some("apis") if parts.len() > 3 => (parts[1].clone(), parts[2].clone(), parts.split_off(3)),
+        _ => return other,
+    };
+    let mut route = Route { resourceful: true, group, version, ..other };
+    place(&mut route, rest);
+    route.verb = verb(method, &route, query);
+    if route.name.is_empty() && matches!(route.verb.as_str(), "list" | "watch" | "deletecollection")
+    {
+        // A list of one named object is authorized as that object.
+        if let Ok(fields) = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default()) {
+            if let Some(name) = fields.exact("metadata.name") {
+                name.clone_into(&mut route.name);
+                route.path.push('\0');
+            }
+        }
+    }
+    route
+}
+
+fn place(route: &mut Route, mut rest: Vec<String>) {
+    if rest.first().is_some_and(|part| part == "watch") && rest.len() > 1 {
+        rest.remove(0);
+        "watch".clone_into(&mut route.verb);
+    }
+    let in_namespace = rest.first().is_some_and(|part| part == "namespaces")
+        && rest.len() > 2
+        && rest[2] != "status"
+        && rest[2] != "finalize";
+    if in_namespace {
+        route.namespace = rest[1].clone();
+        rest.drain(..2);
+    } else if rest.first().is_some_and(|part| part == "namespaces") && rest.len() > 1 {
+        route.namespace = rest[1].clone();
+    }
+    let mut parts = rest.into_iter();
+    route.resource = parts.next().unwrap_or_default();
+    route.name = parts.next().unwrap_or_default();
+    route.subresource = parts.next().unwrap_or_default();
+    route.excess = parts.next().is_some();
+}
+
+fn verb(method: &Method, route: &Route, query: &Query) -> String {
+    let legacy = route.verb == "watch";
+    let verb = match *method {
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        Method::DELETE if route.name.is_empty() => "deletecollection",
+        Method::DELETE => "delete",
+        Method::GET | Method::HEAD if legacy => "watch",
+        Method::GET | Method::HEAD if !route.name.is_empty() => "get",
+        Method::GET | Method::HEAD if query.flag("watch").unwrap_or(false) => "watch",
+        Method::GET | Method::HEAD => "list",
+        _ => "",
+    };
+    verb.to_owned()
+}
+
+impl Route {
+    /// The name in the path, not one that a field selector gave.
+    pub(crate) fn path_name(&self) -> &str {
+        if self.path.ends_with('\0') { "" } else { &self.name }
+    }
+
+    /// For the authorizer.
+    pub(crate) fn attributes(&self) -> Attributes {
+        Attributes {
+            verb: self.verb.clone(),
+            group: self.group.clone(),
+            version: self.version.clone(),
+            resource: self.resource.clone(),
+            subresource: self.subresource.clone(),
+            namespace: self.namespace.clone(),
+            name: self.name.clone(),
+            path: self.path.trim_end_matches('\0').to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(method: Method, url: &str) -> Route {
+        let (path, query) = url.split_once('?').unwrap_or((url, ""));
+        route(&method, path, &Query::parse(query))
+    }
+
+    #[test]
+    fn paths_name_resources_as_upstream_reads_them() {
+        for (method, url, wanted) in [
+            (Method::GET, "/api/v1/namespaces", "list||v1|||namespaces||"),
+            (Method::GET, "/api/v1/namespaces/a", "get||v1|a||namespaces|a|"),
+            (Method::PUT, "/api/v1/namespaces/a/finalize", "update||v1|a||namespaces|a|finalize"),
+            (Method::GET, "/api/v1/namespaces/a/pods", "list||v1|a||pods||"),
+            (Method::GET, "/api/v1/namespaces/a/pods/b/log", "get||v1|a||pods|b|log"),
+            (Method::GET, "/api/v1/watch/namespaces/a/pods", "watch||v1|a||pods||"),
+            (Method::GET, "/api/v1/pods?watch=1", "watch||v1|||pods||"),
+            (
+                Method::GET,
+                "/apis/apps/v1/namespaces/a/deployments/b?watch=1",
+                "get|apps|v1|a||deployments|b|",
+            ),
+            (
+                Method::DELETE,
+                "/apis/apps/v1/namespaces/a/deployments",
+                "deletecollection|apps|v1|a||deployments||",
+            ),
+            (
+                Method::POST,
+                "/apis/apps/v1/namespaces/a/deployments",
+                "create|apps|v1|a||deployments||",
+            ),
+        ] {
+            let got = read(method, url);
+            let text = format!(
+                "{}|{}|{}|{}||{}|{}|{}",
+                got.verb,
+                got.group,
+                got.version,
+                got.namespace,
+                got.resource,
+                got.name,
+                got.subresource
+            );
+            assert_eq!(text, wanted, "{url}");
+            assert!(got.resourceful);
+        }
+    }
+
+    #[test]
+    fn other_paths_are_no_resources() {
+        for url in
+            ["/", "/api", "/api/v1", "/apis/apps", "/apis/apps/v1", "/version", "/healthz/ping"]
+        {
+            assert!(!read(Method::GET, url).resourceful, "{url}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_one_name_is_authorized_with_that_name() {
+        let route = read(Method::GET, "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Db");
+        assert_eq!((route.name.as_str(), route.path_name()), ("b", ""));
+        assert_eq!(route.attributes().path, "/api/v1/namespaces/a/pods");
+    }
+}

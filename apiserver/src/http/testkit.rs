@@ -1,0 +1,225 @@
+//! A small client for tests.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+
+use crate::{ApiServer, Builder};
+
+/// A connection to a server.
+pub(crate) struct Client {
+    sender: hyper::client::conn::http1::SendRequest<Full<Bytes>>,
+}
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) code: u16,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) text: String,
+    pub(crate) value: Value,
+}
+
+impl Reply {
+    pub(crate) fn version(&self) -> u64 {
+        self.value["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        self.value["message"].as_str().unwrap_or(&self.text)
+    }
+
+    pub(crate) fn names(&self) -> Vec<String> {
+        let items = self.value["items"].as_array().unwrap();
+        items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    }
+
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        self.headers.get_all("warning").iter().map(|value| value.to_str().unwrap()).collect()
+    }
+}
+
+/// A server that repeats itself.
+pub(crate) fn server() -> ApiServer {
+    Builder::default().seed(1).epoch(1_767_225_600).controllers(false).start()
+}
+
+/// A server and a client of it.
+pub(crate) async fn start() -> (ApiServer, Client) {
+    let server = server();
+    let client = Client::of(&server).await;
+    (server, client)
+}
+
+impl Client {
+    pub(crate) async fn of(server: &ApiServer) -> Self {
+        let io = TokioIo::new(server.connect().unwrap());
+        let (sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+        tokio::spawn(connection);
+        Self { sender }
+    }
+
+    pub(crate) async fn open(
+        &mut self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> hyper::Result<http::Response<Incoming>> {
+        let mut request = http::Request::builder().method(method).uri(url).header("host", "x");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.sender.ready().await?;
+        self.sender.send_request(request.body(Full::new(body.into())).unwrap()).await
+    }
+
+    pub(crate) async fn send(
+        &mut self,
+        method: &str,
+        url: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Reply {
+        let response = self.open(method, url, headers, body).await.unwrap();
+        let (parts, body) = response.into_parts();
+        let bytes = body.collect().await.unwrap().to_bytes();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let value = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Reply { code: parts.status.as_u16(), headers: parts.headers, text, value }
+    }
+
+    pub(crate) async fn get(&mut self, url: &str) -> Reply {
+        self.send("GET", url, &[], "").await
+    }
+
+    pub(crate) async fn post(&mut self, url: &str, body: Value) -> Reply {
+        self.send("POST", url, &[("content-type", "application/json")], body.to_string()).await
+    }
+
+    pub(crate) async fn put(&mut self, url: &str, body: Value) -> Reply {
+        self.send("PUT", url, &[("content-type", "application/json")], body.to_string()).await
+    }
+
+    pub(crate) async fn patch(&mut self, form: &str, url: &str, body: Value) -> Reply {
+        let media = match form {
+            "apply" => "application/apply-patch+yaml".to_owned(),
+            form => format!("application/{form}-patch+json"),
+        };
+        self.send("PATCH", url, &[("content-type", &media)], body.to_string()).await
+    }
+
+    pub(crate) async fn merge(&mut self, url: &str, body: Value) -> Reply {
+        self.patch("merge", url, body).await
+    }
+
+    pub(crate) async fn delete(&mut self, url: &str) -> Reply {
+        self.send("DELETE", url, &[], "").await
+    }
+
+    pub(crate) async fn delete_with(&mut self, url: &str, options: Value) -> Reply {
+        self.send("DELETE", url, &[("content-type", "application/json")], options.to_string()).await
+    }
+}
+
+/// An open watch.
+pub(crate) struct Watch {
+    body: Incoming,
+    buffer: Vec<u8>,
+    pub(crate) code: u16,
+}
+
+impl Watch {
+    /// Opens a watch on a connection of its own.
+    pub(crate) async fn open(server: &ApiServer, url: &str) -> Self {
+        Self::open_as(server, url, &[]).await
+    }
+
+    pub(crate) async fn open_as(server: &ApiServer, url: &str, headers: &[(&str, &str)]) -> Self {
+        let mut client = Client::of(server).await;
+        let response = client.open("GET", url, headers, "").await.unwrap();
+        let code = response.status().as_u16();
+        Self { body: response.into_body(), buffer: Vec::new(), code }
+    }
+
+    /// The next line; `None` when the stream ended.
+    pub(crate) async fn line(&mut self) -> Option<String> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let rest = self.buffer.split_off(end + 1);
+                let line = std::mem::replace(&mut self.buffer, rest);
+                return Some(String::from_utf8(line).unwrap());
+            }
+            match self.body.frame().await? {
+                Ok(frame) => self.buffer.extend(frame.into_data().unwrap()),
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// The next event.
+    pub(crate) async fn event(&mut self) -> Option<Value> {
+        Some(serde_json::from_str(&self.line().await?).unwrap())
+    }
+
+    /// The next event as `TYPE name`.
+    pub(crate) async fn brief(&mut self) -> String {
+        match self.event().await {
+            Some(event) => format!(
+                "{} {}",
+                event["type"].as_str().unwrap(),
+                event["object"]["metadata"]["name"].as_str().unwrap_or("-")
+            ),
+            None => "END".to_owned(),
+        }
+    }
+
+    /// Nothing comes for a while.
+    pub(crate) async fn is_silent(&mut self) -> bool {
+        tokio::time::timeout(Duration::from_millis(500), self.line()).await.is_err()
+    }
+}
+
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
+pub(crate) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const WIDGETS: &str = "/apis/g.io/v1/namespaces/default/widgets";
+
+/// A ConfigMap.
+pub(crate) fn map(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"k": "v"}})
+}
+
+/// The definition of Widgets.
+pub(crate) fn widgets() -> Value {
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.g.io"},
+        "spec": {
+            "group": "g.io", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                    "spec": {"type": "object", "properties": {
+                        "size": {"type": "integer"}, "host": {"type": "string"},
+                        "mode": {"type": "string", "default": "auto"}}},
+                    "status": {"type": "object", "properties": {"ready": {"type": "integer"}}},
+                }}},
+                "subresources": {"status": {}, "scale": {
+                    "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.ready"}},
+                "selectableFields": [{"jsonPath": ".spec.host"}],
+            }],
+        },
+    })
+}
+
+/// A Widget.
+pub(crate) fn widget(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "g.io/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
+}

@@ -1,0 +1,129 @@
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::testkit::*;
+use crate::faults::{Action, Fault};
+
+#[tokio::test(start_paused = true)]
+async fn a_request_can_fail_before_or_after_it_was_executed() {
+    let (server, mut client) = start().await;
+    server.faults().add(Fault::new(Action::Answer(500)).on("create").resource("configmaps"));
+    assert_eq!(client.post(MAPS, map("a")).await.code, 500);
+    assert!(server.get_object("", "configmaps", "default", "a").is_none());
+    server
+        .faults()
+        .add(Fault::new(Action::ExecuteThenAnswer(504)).on("create").resource("configmaps"));
+    assert_eq!(client.post(MAPS, map("a")).await.code, 504);
+    assert!(server.get_object("", "configmaps", "default", "a").is_some());
+    let codes: Vec<u16> = server.requests().iter().map(|request| request.code).collect();
+    assert_eq!(codes, [500, 504]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_can_drop_after_the_work_was_done() {
+    let (server, mut client) = start().await;
+    server.faults().add(Fault::new(Action::ExecuteThenDrop).on("create"));
+    let body = map("a").to_string();
+    assert!(client.open("POST", MAPS, &[], body).await.is_err());
+    assert!(server.get_object("", "configmaps", "default", "a").is_some());
+    let mut client = Client::of(&server).await;
+    assert_eq!(client.get(MAPS).await.names(), ["a"], "other connections work");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_can_hang_or_be_late() {
+    let (server, mut client) = start().await;
+    server.faults().add(Fault::new(Action::Delay(Duration::from_secs(5))).on("get"));
+    let started = tokio::time::Instant::now();
+    client.get(&format!("{MAPS}/a")).await;
+    assert_eq!(started.elapsed().as_secs(), 5);
+    server.faults().add(Fault::new(Action::Hang).on("list"));
+    let waited = tokio::time::timeout(Duration::from_secs(3600), client.get(MAPS)).await;
+    assert!(waited.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_can_ask_to_come_back_much_later() {
+    let (server, mut client) = start().await;
+    let fault = Fault::new(Action::Answer(429)).then(Action::RetryAfter("86400".to_owned()));
+    let handle = server.faults().add(fault.on("list"));
+    let reply = client.get(MAPS).await;
+    assert_eq!((reply.code, reply.headers["retry-after"].to_str().unwrap()), (429, "86400"));
+    assert_eq!(handle.hits(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_can_close_at_once_and_for_ever() {
+    let (server, _client) = start().await;
+    let handle = server.faults().add(Fault::new(Action::CloseWatch).on("watch").always());
+    for _ in 0..3 {
+        let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
+        assert_eq!((watch.code, watch.brief().await), (200, "END".to_owned()));
+    }
+    handle.remove();
+    let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
+    assert!(watch.is_silent().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn open_watches_take_errors_bytes_and_closes() {
+    let (server, mut client) = start().await;
+    let url = format!("{MAPS}?watch=1");
+    let mut first = Watch::open(&server, &url).await;
+    let mut second = Watch::open(&server, &url).await;
+    client.post(MAPS, map("a")).await;
+    assert_eq!(first.brief().await, "ADDED a");
+    server.faults().inject("configmaps", "{broken\n");
+    assert_eq!(second.brief().await, "ADDED a");
+    assert_eq!(second.line().await.unwrap(), "{broken\n");
+    assert_eq!(first.line().await.unwrap(), "{broken\n");
+    server.faults().fail_watches("configmaps", 410);
+    assert_eq!(first.event().await.unwrap()["object"]["code"], 410);
+    assert_eq!(first.brief().await, "END");
+    assert_eq!(second.event().await.unwrap()["object"]["reason"], "Expired");
+    let mut third = Watch::open(&server, &url).await;
+    server.faults().close_watches("*");
+    assert_eq!([third.brief().await, third.brief().await], ["ADDED a", "END"]);
+    assert_eq!(server.faults().open_watches("configmaps"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_resource_delivers_everything_later() {
+    let (server, mut client) = start().await;
+    let mut maps = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
+    let mut leases = Watch::open(&server, &format!("{LEASES}?watch=1")).await;
+    server.faults().pause_watches("configmaps");
+    client.post(MAPS, map("a")).await;
+    client.post(LEASES, json!({"metadata": {"name": "l"}})).await;
+    assert_eq!(leases.brief().await, "ADDED l");
+    assert!(maps.is_silent().await);
+    client.delete(&format!("{MAPS}/a")).await;
+    server.faults().resume_watches("configmaps");
+    assert_eq!([maps.brief().await, maps.brief().await], ["ADDED a", "DELETED a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_item_can_be_undecodable_in_lists_and_watches() {
+    let (server, mut client) = start().await;
+    for name in ["a", "b"] {
+        client.post(DEPLOYMENTS, json!({"metadata": {"name": name}})).await;
+    }
+    server.faults().add(Fault::new(Action::Garble("b".to_owned())).on("list|watch").always());
+    let list = client.get(DEPLOYMENTS).await;
+    assert!(list.value["items"][0]["spec"].is_object());
+    assert_eq!(list.value["items"][1]["spec"], "garbled");
+    let mut watch = Watch::open(&server, &format!("{DEPLOYMENTS}?watch=1")).await;
+    watch.event().await;
+    assert_eq!(watch.event().await.unwrap()["object"]["spec"], "garbled");
+    server.faults().clear();
+    assert!(client.get(DEPLOYMENTS).await.value["items"][1]["spec"].is_object());
+}
+
+#[tokio::test(start_paused = true)]
+async fn faults_can_mean_one_client_only() {
+    let (server, mut client) = start().await;
+    server.faults().add(Fault::new(Action::Answer(503)).agent("flaky").always());
+    assert_eq!(client.send("GET", MAPS, &[("user-agent", "flaky/1")], "").await.code, 503);
+    assert_eq!(client.send("GET", MAPS, &[("user-agent", "solid/1")], "").await.code, 200);
+}

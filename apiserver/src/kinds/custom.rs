@@ -1,0 +1,197 @@
+//! Custom kinds: what a `CustomResourceDefinition` makes the server serve.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Facts, Generation, Kind};
+use crate::crd_schema::Schema;
+use crate::served::{Column, Served, Subresource};
+use crate::typed::TypeSchema;
+
+/// What only custom kinds have.
+#[derive(Debug)]
+pub(crate) struct Custom {
+    /// Name of the definition.
+    pub(crate) definition: String,
+    /// Schema of this version.
+    pub(crate) schema: Schema,
+    /// Paths of the scale subresource: replicas in spec, in status, selector (may be empty).
+    pub(crate) scale: Option<[String; 3]>,
+}
+
+/// Discovery's order of verbs for custom kinds.
+const VERBS: &str = "delete deletecollection get list patch create update watch";
+
+/// Text of a field by JSON pointer.
+fn text(value: &Value, pointer: &str) -> String {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn texts(value: &Value, pointer: &str) -> Vec<String> {
+    let list = value.pointer(pointer).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Name of a custom resource in the store.
+pub(crate) fn storage(definition: &Value) -> String {
+    format!("{}.{}", text(definition, "/spec/names/plural"), text(definition, "/spec/group"))
+}
+
+/// Every served version of a definition.
+pub(crate) fn kinds(definition: &Value) -> Vec<Kind> {
+    let versions = definition["spec"]["versions"].as_array();
+    let served = versions.into_iter().flatten().filter(|version| version["served"] == true);
+    served.map(|version| kind(definition, version)).collect()
+}
+
+fn kind(definition: &Value, version: &Value) -> Kind {
+    let group = text(definition, "/spec/group");
+    let versions = definition["spec"]["versions"].as_array();
+    let stored = versions.into_iter().flatten().find(|version| version["storage"] == true);
+    let schema = version.pointer("/schema/openAPIV3Schema").cloned().unwrap_or(Value::Null);
+    let status = &version["subresources"]["status"];
+    let scale = version.pointer("/subresources/scale").map(|scale| {
+        ["/specReplicasPath", "/statusReplicasPath", "/labelSelectorPath"]
+            .map(|path| text(scale, path))
+    });
+    let served = served(definition, version, &schema, scale.as_ref(), status.is_object());
+    let stored_version =
+        stored.map_or_else(|| served.version.clone(), |stored| text(stored, "/name"));
+    Kind {
+        storage: storage(definition),
+        stored_as: format!("{group}/{stored_version}"),
+        facts: Facts { generation: Generation::Spec, unconditional: false, ..Facts::PLAIN },
+        types: Arc::new(TypeSchema::from_openapi(&schema)),
+        custom: Some(Custom {
+            definition: text(definition, "/metadata/name"),
+            schema: Schema::compile(&schema),
+            scale,
+        }),
+        served,
+    }
+}
+
+fn served(
+    definition: &Value,
+    version: &Value,
+    schema: &Value,
+    scale: Option<&[String; 3]>,
+    status: bool,
+) -> Served {
+    let kind = text(definition, "/spec/names/kind");
+    let or = |given: String, default: String| if given.is_empty() { default } else { given };
+    let group = text(definition, "/spec/group");
+    let name = text(version, "/name");
+    let deprecated = (version["deprecated"] == true).then(|| {
+        or(text(version, "/deprecationWarning"), format!("{group}/{name} {kind} is deprecated"))
+    });
+    Served {
+        list_kind: or(text(definition, "/spec/names/listKind"), format!("{kind}List")),
+        plural: text(definition, "/spec/names/plural"),
+        singular: or(text(definition, "/spec/names/singular"), kind.to_lowercase()),
+        short_names: texts(definition, "/spec/names/shortNames"),
+        categories: texts(definition, "/spec/names/categories"),
+        namespaced: text(definition, "/spec/scope") == "Namespaced",
+        verbs: VERBS.split(' ').map(str::to_owned).collect(),
+        subresources: subresources(&group, &name, &kind, scale, status),
+        custom: true,
+        schema: (!schema.is_null()).then(|| Arc::new(schema.clone())),
+        columns: columns(version),
+        selectable: selectable(version),
+        deprecated,
+        group,
+        version: name,
+        kind,
+    }
+}
+
+fn subresources(
+    group: &str,
+    version: &str,
+    kind: &str,
+    scale: Option<&[String; 3]>,
+    status: bool,
+) -> Vec<Subresource> {
+    let make =
+        |name: &str, group: &str, version: &str, kind: &str, paths: Vec<String>| Subresource {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            version: version.to_owned(),
+            kind: kind.to_owned(),
+            verbs: ["get", "patch", "update"].map(str::to_owned).to_vec(),
+            paths,
+        };
+    let mut out = Vec::new();
+    if status {
+        out.push(make("status", group, version, kind, Vec::new()));
+    }
+    if let Some(paths) = scale {
+        out.push(make("scale", "autoscaling", "v1", "Scale", paths.to_vec()));
+    }
+    out
+}
+
+fn columns(version: &Value) -> Vec<Column> {
+    let Some(list) = version["additionalPrinterColumns"].as_array().filter(|list| !list.is_empty())
+    else {
+        // Without columns of its own a kind shows its age.
+        return vec![Column {
+            name: "Age".to_owned(),
+            kind: "date".to_owned(),
+            format: String::new(),
+            description: "CreationTimestamp is a timestamp representing the server time when this object was created. It is not guaranteed to be set in happens-before order across separate operations. Clients may not set this value. It is represented in RFC3339 form and is in UTC.\n\nPopulated by the system. Read-only. Null for lists. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata".to_owned(),
+            priority: 0,
+            json_path: ".metadata.creationTimestamp".to_owned(),
+        }];
+    };
+    let column = |column: &Value| Column {
+        name: text(column, "/name"),
+        kind: text(column, "/type"),
+        format: text(column, "/format"),
+        description: text(column, "/description"),
+        priority: column["priority"].as_i64().unwrap_or(0),
+        json_path: text(column, "/jsonPath"),
+    };
+    list.iter().map(column).collect()
+}
+
+fn selectable(version: &Value) -> Vec<String> {
+    let list = version["selectableFields"].as_array();
+    list.into_iter().flatten().map(|field| text(field, "/jsonPath")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_served_version_becomes_a_kind_that_stores_as_the_storage_version() {
+        let definition = json!({
+            "metadata": {"name": "widgets.g.io"},
+            "spec": {
+                "group": "g.io", "scope": "Namespaced",
+                "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["w"]},
+                "versions": [
+                    {"name": "v1", "served": true, "storage": false, "deprecated": true,
+                     "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}}},
+                    {"name": "v2", "served": true, "storage": true, "selectableFields": [{"jsonPath": ".spec.host"}]},
+                    {"name": "v3", "served": false, "storage": false},
+                ],
+            },
+        });
+        let kinds = kinds(&definition);
+        let versions: Vec<_> = kinds.iter().map(|kind| kind.served.version.as_str()).collect();
+        assert_eq!(versions, ["v1", "v2"]);
+        assert!(
+            kinds.iter().all(|kind| kind.stored_as == "g.io/v2" && kind.storage == "widgets.g.io")
+        );
+        let subs: Vec<_> =
+            kinds[0].served.subresources.iter().map(|sub| sub.name.as_str()).collect();
+        assert_eq!(subs, ["status", "scale"]);
+        assert_eq!(kinds[0].served.deprecated.as_deref(), Some("g.io/v1 Widget is deprecated"));
+        assert_eq!(kinds[1].served.selectable, [".spec.host"]);
+        assert_eq!(kinds[1].served.list_kind, "WidgetList");
+    }
+}

@@ -1,0 +1,343 @@
+//! Defaults of built-in kinds, as far as clients and controllers compare them.
+//!
+//! Without them an operator that compares what it wants with what is stored would see differences
+//! that a real cluster shows too, or miss some. Addresses of Services need other Services and are
+//! given elsewhere.
+
+use base64::Engine;
+use serde_json::{Map, Value, json};
+
+use super::{Kind, pods};
+
+/// Sets `field` of `object` when it is absent, null or an empty text.
+pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
+    let Value::Object(fields) = object else { return };
+    let absent = match fields.get(field) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(text)) => text.is_empty(),
+        Some(_) => false,
+    };
+    if absent {
+        fields.insert(field.to_owned(), value);
+    }
+}
+
+/// A child object, made when absent.
+pub(crate) fn child<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
+    if !object.is_object() {
+        *object = json!({});
+    }
+    let held = &mut object[field];
+    if held.is_null() {
+        *held = json!({});
+    }
+    held
+}
+
+/// Items of a list, none when absent.
+pub(crate) fn items<'a>(object: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> {
+    object.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Removes nulls, as decoding into typed structures does.
+pub(crate) fn strip_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(strip_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip_nulls),
+        _ => {}
+    }
+}
+
+/// Fills in what a built-in kind's clients may leave out.
+pub(crate) fn apply(kind: &Kind, object: &mut Value) {
+    match (kind.served.group.as_str(), kind.name()) {
+        ("", "Service") => service(object),
+        ("", "Secret") => secret(object),
+        ("", "Namespace") => namespace(object),
+        ("", "Pod") => pods::pod(object),
+        ("", "PersistentVolumeClaim") => claim(object),
+        ("" | "apps", "ReplicationController" | "ReplicaSet") => replicas(object),
+        ("apps", "Deployment") => deployment(object),
+        ("apps", "StatefulSet") => stateful_set(object),
+        ("apps", "DaemonSet") => daemon_set(object),
+        ("batch", "Job") => job(object),
+        ("batch", "CronJob") => cron_job(object),
+        ("autoscaling", _) => default(child(object, "spec"), "minReplicas", json!(1)),
+        ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
+        ("networking.k8s.io", "Ingress") => drop(child(child(object, "status"), "loadBalancer")),
+        ("rbac.authorization.k8s.io", _) => rbac(object),
+        ("scheduling.k8s.io", _) => {
+            default(object, "preemptionPolicy", json!("PreemptLowerPriority"))
+        }
+        ("storage.k8s.io", _) => {
+            default(object, "reclaimPolicy", json!("Delete"));
+            default(object, "volumeBindingMode", json!("Immediate"));
+        }
+        ("discovery.k8s.io", _) => {
+            for port in items(object, "ports") {
+                default(port, "name", json!(""));
+                default(port, "protocol", json!("TCP"));
+            }
+        }
+        ("apiextensions.k8s.io", _) => definition(object),
+        _ => {}
+    }
+}
+
+fn service(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "sessionAffinity", json!("None"));
+    default(spec, "type", json!("ClusterIP"));
+    for port in items(spec, "ports") {
+        default(port, "protocol", json!("TCP"));
+        let number = port["port"].clone();
+        default(port, "targetPort", number);
+    }
+    let kind = spec["type"].as_str().unwrap_or_default().to_owned();
+    if kind == "NodePort" || kind == "LoadBalancer" {
+        default(spec, "externalTrafficPolicy", json!("Cluster"));
+    }
+    if kind != "ExternalName" {
+        default(spec, "internalTrafficPolicy", json!("Cluster"));
+    }
+    if kind == "LoadBalancer" {
+        default(spec, "allocateLoadBalancerNodePorts", json!(true));
+    }
+    child(child(object, "status"), "loadBalancer");
+}
+
+fn secret(object: &mut Value) {
+    default(object, "type", json!("Opaque"));
+    let Value::Object(fields) = object else { return };
+    let Some(Value::Object(texts)) = fields.remove("stringData") else { return };
+    let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    for (key, text) in texts {
+        let bytes = text.as_str().unwrap_or_default();
+        data[key] = json!(base64::engine::general_purpose::STANDARD.encode(bytes));
+    }
+}
+
+fn namespace(object: &mut Value) {
+    let name = object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    if !name.is_empty() {
+        let labels = child(child(object, "metadata"), "labels");
+        default(labels, "kubernetes.io/metadata.name", json!(name));
+    }
+    default(child(object, "status"), "phase", json!("Active"));
+}
+
+fn claim(object: &mut Value) {
+    default(child(object, "spec"), "volumeMode", json!("Filesystem"));
+    default(child(object, "status"), "phase", json!("Pending"));
+}
+
+fn replicas(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "replicas", json!(1));
+    pods::template(spec);
+    default(child(object, "status"), "replicas", json!(0));
+}
+
+fn deployment(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "replicas", json!(1));
+    default(spec, "revisionHistoryLimit", json!(10));
+    default(spec, "progressDeadlineSeconds", json!(600));
+    let strategy = child(spec, "strategy");
+    default(strategy, "type", json!("RollingUpdate"));
+    if strategy["type"] == "RollingUpdate" {
+        let rolling = child(strategy, "rollingUpdate");
+        default(rolling, "maxUnavailable", json!("25%"));
+        default(rolling, "maxSurge", json!("25%"));
+    }
+    pods::template(spec);
+    child(object, "status");
+}
+
+fn stateful_set(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "replicas", json!(1));
+    default(spec, "revisionHistoryLimit", json!(10));
+    default(spec, "podManagementPolicy", json!("OrderedReady"));
+    let strategy = child(spec, "updateStrategy");
+    if strategy.get("type").is_none() {
+        default(strategy, "type", json!("RollingUpdate"));
+        child(strategy, "rollingUpdate");
+    }
+    if strategy["type"] == "RollingUpdate" && strategy["rollingUpdate"].is_object() {
+        default(&mut strategy["rollingUpdate"], "partition", json!(0));
+    }
+    let retention = child(spec, "persistentVolumeClaimRetentionPolicy");
+    default(retention, "whenDeleted", json!("Retain"));
+    default(retention, "whenScaled", json!("Retain"));
+    for volume in items(spec, "volumeClaimTemplates") {
+        default(volume, "apiVersion", json!("v1"));
+        default(volume, "kind", json!("PersistentVolumeClaim"));
+        claim(volume);
+    }
+    pods::template(spec);
+    let status = child(object, "status");
+    default(status, "replicas", json!(0));
+    default(status, "availableReplicas", json!(0));
+}
+
+fn daemon_set(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "revisionHistoryLimit", json!(10));
+    let strategy = child(spec, "updateStrategy");
+    default(strategy, "type", json!("RollingUpdate"));
+    if strategy["type"] == "RollingUpdate" {
+        let rolling = child(strategy, "rollingUpdate");
+        default(rolling, "maxUnavailable", json!(1));
+        default(rolling, "maxSurge", json!(0));
+    }
+    pods::template(spec);
+    let status = child(object, "status");
+    for field in
+        ["currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady"]
+    {
+        default(status, field, json!(0));
+    }
+}
+
+fn job_spec(spec: &mut Value) {
+    if spec["completions"].is_null() && spec["parallelism"].is_null() {
+        default(spec, "completions", json!(1));
+    }
+    default(spec, "parallelism", json!(1));
+    let many = !spec["backoffLimitPerIndex"].is_null();
+    default(spec, "backoffLimit", json!(if many { i32::MAX } else { 6 }));
+    default(spec, "completionMode", json!("NonIndexed"));
+    default(spec, "suspend", json!(false));
+    let failed = !spec["podFailurePolicy"].is_null();
+    let replace = if failed { "Failed" } else { "TerminatingOrFailed" };
+    default(spec, "podReplacementPolicy", json!(replace));
+    default(spec, "manualSelector", json!(false));
+    pods::template(spec);
+}
+
+/// Labels and selector that tie a Job to its Pods; only at creation, when the uid is known.
+pub(crate) fn job_selector(object: &mut Value) {
+    let uid = object["metadata"]["uid"].clone();
+    let name = object["metadata"]["name"].clone();
+    let spec = child(object, "spec");
+    if spec["manualSelector"] == true {
+        return;
+    }
+    let labels = child(child(child(spec, "template"), "metadata"), "labels");
+    for (key, value) in [("controller-uid", &uid), ("job-name", &name)] {
+        default(labels, key, value.clone());
+        default(labels, &format!("batch.kubernetes.io/{key}"), value.clone());
+    }
+    let selector = child(child(spec, "selector"), "matchLabels");
+    default(selector, "batch.kubernetes.io/controller-uid", uid);
+}
+
+fn job(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.is_object() && object["metadata"]["labels"].is_null() {
+        child(object, "metadata")["labels"] = labels;
+    }
+    job_spec(child(object, "spec"));
+    child(object, "status");
+}
+
+fn cron_job(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "concurrencyPolicy", json!("Allow"));
+    default(spec, "suspend", json!(false));
+    default(spec, "successfulJobsHistoryLimit", json!(3));
+    default(spec, "failedJobsHistoryLimit", json!(1));
+    // A template keeps most of a Job's fields open.
+    let inner = child(child(spec, "jobTemplate"), "spec");
+    pods::template(inner);
+    child(object, "status");
+}
+
+fn network_policy(object: &mut Value) {
+    let spec = child(object, "spec");
+    let egress = !spec["egress"].is_null();
+    let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+    default(spec, "policyTypes", types);
+    for direction in ["ingress", "egress"] {
+        for rule in items(spec, direction) {
+            for port in items(rule, "ports") {
+                default(port, "protocol", json!("TCP"));
+            }
+        }
+    }
+}
+
+fn rbac(object: &mut Value) {
+    if object["roleRef"].is_object() {
+        default(&mut object["roleRef"], "apiGroup", json!("rbac.authorization.k8s.io"));
+    }
+    for subject in items(object, "subjects") {
+        if subject["kind"] == "User" || subject["kind"] == "Group" {
+            default(subject, "apiGroup", json!("rbac.authorization.k8s.io"));
+        }
+    }
+}
+
+fn definition(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "conversion", json!({"strategy": "None"}));
+    let names = child(spec, "names");
+    let kind = names["kind"].as_str().unwrap_or_default().to_owned();
+    default(names, "singular", json!(kind.to_lowercase()));
+    if !kind.is_empty() {
+        default(names, "listKind", json!(format!("{kind}List")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::builtin;
+
+    fn defaulted(name: &str, mut object: Value) -> Value {
+        let kind = builtin::kinds().into_iter().find(|kind| kind.name() == name).unwrap();
+        apply(&kind, &mut object);
+        object
+    }
+
+    #[test]
+    fn a_deployment_gets_one_replica_and_a_rolling_update() {
+        let object = defaulted(
+            "Deployment",
+            json!({"spec": {"template": {"spec": {"containers": [
+            {"name": "a", "image": "nginx", "ports": [{"containerPort": 80}]}]}}}}),
+        );
+        assert_eq!(object["spec"]["replicas"], 1);
+        assert_eq!(object["spec"]["strategy"]["rollingUpdate"]["maxSurge"], "25%");
+        let pod = &object["spec"]["template"]["spec"];
+        assert_eq!(pod["restartPolicy"], "Always");
+        assert_eq!(pod["containers"][0]["imagePullPolicy"], "Always");
+        assert_eq!(pod["containers"][0]["ports"][0]["protocol"], "TCP");
+    }
+
+    #[test]
+    fn explicit_zeroes_stay() {
+        let object = defaulted("Deployment", json!({"spec": {"replicas": 0}}));
+        assert_eq!(object["spec"]["replicas"], 0);
+    }
+
+    #[test]
+    fn a_secrets_texts_become_bytes() {
+        let object = defaulted("Secret", json!({"stringData": {"a": "b"}}));
+        assert_eq!(object, json!({"type": "Opaque", "data": {"a": "Yg=="}}));
+    }
+
+    #[test]
+    fn a_services_ports_target_themselves() {
+        let object = defaulted("Service", json!({"spec": {"ports": [{"port": 80}]}}));
+        assert_eq!(
+            object["spec"]["ports"][0],
+            json!({"port": 80, "targetPort": 80, "protocol": "TCP"})
+        );
+        assert_eq!(object["spec"]["type"], "ClusterIP");
+    }
+}

@@ -1,0 +1,59 @@
+//! The two views of events: core/v1 and events.k8s.io/v1 name some fields differently.
+
+use serde_json::{Map, Value};
+
+/// Group of the newer view.
+pub(crate) const GROUP: &str = "events.k8s.io";
+
+/// Newer name, core name.
+const RENAMED: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+];
+
+/// From events.k8s.io/v1 to core/v1.
+pub(crate) fn to_core(event: Value) -> Value {
+    renamed(event, |name| RENAMED.iter().find(|(new, _)| *new == name).map(|(_, core)| *core))
+}
+
+/// From core/v1 to events.k8s.io/v1, where `eventTime` is always printed.
+pub(crate) fn from_core(event: Value) -> Value {
+    let mut event =
+        renamed(event, |name| RENAMED.iter().find(|(_, core)| *core == name).map(|(new, _)| *new));
+    if let Value::Object(fields) = &mut event {
+        fields.entry("eventTime").or_insert(Value::Null);
+    }
+    event
+}
+
+fn renamed(event: Value, name: impl Fn(&str) -> Option<&'static str>) -> Value {
+    let Value::Object(fields) = event else { return event };
+    let rename = |(key, value): (String, Value)| match name(&key) {
+        Some(other) => (other.to_owned(), value),
+        None => (key, value),
+    };
+    Value::Object(fields.into_iter().map(rename).collect::<Map<_, _>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_event_survives_the_way_through_the_store() {
+        let event = json!({
+            "regarding": {"name": "a"}, "note": "hi", "reason": "Made", "type": "Normal",
+            "reportingController": "c", "eventTime": "2026-01-01T00:00:00.000000Z",
+        });
+        let core = to_core(event.clone());
+        assert_eq!(core["involvedObject"]["name"], "a");
+        assert_eq!(core["message"], "hi");
+        assert_eq!(from_core(core), event);
+    }
+}

@@ -1,0 +1,402 @@
+//! Rules for `metadata` that hold for every kind.
+//!
+//! What a server owns is set or restored here, the rest is checked with upstream's texts. Storage
+//! decides about versions and is not known here.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::{Kind, names};
+use crate::served::Cause;
+use crate::status::{cause, forbidden_field, invalid_value, required};
+
+/// Fields of `ObjectMeta`; others are unknown.
+const FIELDS: &[&str] = &[
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "managedFields",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// A text of the metadata, empty when absent.
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}
+
+/// The finalizers.
+pub(crate) fn finalizers(object: &Value) -> Vec<String> {
+    let list = object["metadata"]["finalizers"].as_array();
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// Is a deletion under way?
+pub(crate) fn terminating(object: &Value) -> bool {
+    object["metadata"]["deletionTimestamp"].is_string()
+}
+
+/// The generation, 0 when absent.
+pub(crate) fn generation(object: &Value) -> i64 {
+    object["metadata"]["generation"].as_i64().unwrap_or(0)
+}
+
+/// The metadata as a map, made when missing.
+pub(crate) fn of(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = json!({});
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    match metadata {
+        Value::Object(fields) => fields,
+        _ => unreachable!("made an object above"),
+    }
+}
+
+/// Sets a field, or removes it when the value is null.
+pub(crate) fn set(object: &mut Value, field: &str, value: Value) {
+    if value.is_null() {
+        of(object).remove(field);
+    } else {
+        of(object).insert(field.to_owned(), value);
+    }
+}
+
+/// Copies a field of the metadata, absence too.
+pub(crate) fn copy(from: &Value, to: &mut Value, field: &str) {
+    set(to, field, from["metadata"].get(field).cloned().unwrap_or(Value::Null));
+}
+
+/// Brings metadata into the form in which it is stored; gives the unknown fields it dropped.
+pub(crate) fn clean(object: &mut Value) -> Vec<String> {
+    let fields = of(object);
+    let unknown: Vec<String> =
+        fields.keys().filter(|key| !FIELDS.contains(&key.as_str())).cloned().collect();
+    fields.retain(|key, value| {
+        let empty = match value {
+            Value::Null => true,
+            Value::String(text) => text.is_empty(),
+            Value::Array(items) => items.is_empty() && key != "managedFields",
+            Value::Object(entries) => entries.is_empty(),
+            Value::Number(number) => key == "generation" && number.as_i64() == Some(0),
+            Value::Bool(_) => false,
+        };
+        !empty && FIELDS.contains(&key.as_str()) && key != "selfLink"
+    });
+    for key in ["labels", "annotations"] {
+        if let Some(Value::Object(entries)) = fields.get_mut(key) {
+            for value in entries.values_mut().filter(|value| value.is_null()) {
+                *value = json!("");
+            }
+        }
+    }
+    unknown.into_iter().map(|key| format!("metadata.{key}")).collect()
+}
+
+/// What Go's decoder says about a field of the wrong type.
+pub(crate) fn wrong_type(object: &Value) -> Option<String> {
+    let metadata = match object.get("metadata") {
+        None | Some(Value::Null) => return None,
+        Some(Value::Object(fields)) => fields,
+        Some(other) => return Some(mismatch(other, "metadata", "v1.ObjectMeta")),
+    };
+    metadata.iter().find_map(|(key, value)| check_type(key, value))
+}
+
+fn check_type(key: &str, value: &Value) -> Option<String> {
+    let field = format!("ObjectMeta.{key}");
+    match (key, value) {
+        (_, Value::Null) => None,
+        ("labels" | "annotations", Value::Object(entries)) => {
+            let wrong = entries.values().find(|value| !value.is_string() && !value.is_null())?;
+            Some(mismatch(wrong, &field, "string"))
+        }
+        ("labels" | "annotations", other) => Some(mismatch(other, &field, "map[string]string")),
+        ("finalizers", Value::Array(items)) => {
+            let wrong = items.iter().find(|item| !item.is_string())?;
+            Some(mismatch(wrong, &field, "string"))
+        }
+        ("ownerReferences", Value::Array(items)) => {
+            let wrong = items.iter().find(|item| !item.is_object())?;
+            Some(mismatch(wrong, &field, "v1.OwnerReference"))
+        }
+        ("managedFields", Value::Array(_)) => None,
+        ("finalizers", other) => Some(mismatch(other, &field, "[]string")),
+        ("ownerReferences", other) => Some(mismatch(other, &field, "[]v1.OwnerReference")),
+        ("managedFields", other) => Some(mismatch(other, &field, "[]v1.ManagedFieldsEntry")),
+        ("generation" | "deletionGracePeriodSeconds", value) if value.is_i64() => None,
+        ("generation" | "deletionGracePeriodSeconds", other) => {
+            Some(mismatch(other, &field, "int64"))
+        }
+        (key, value) if FIELDS.contains(&key) && !value.is_string() => {
+            Some(mismatch(value, &field, "string"))
+        }
+        _ => None,
+    }
+}
+
+/// `json: cannot unmarshal number into Go struct field X of type Y`.
+pub(crate) fn mismatch(value: &Value, field: &str, wanted: &str) -> String {
+    let found = match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    };
+    format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+}
+
+/// Faults of a new object's metadata, its name included.
+pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let generate = text(object, "generateName");
+    if !generate.is_empty() {
+        // A trailing dash is fine, something will follow.
+        let base =
+            if generate.ends_with('-') { format!("{generate}a") } else { generate.to_owned() };
+        let cut = &base[..base.len().min(253)];
+        for why in
+            names::check(kind.facts.names, cut).into_iter().filter(|why| !why.contains("bytes"))
+        {
+            causes.push(invalid_value("metadata.generateName", &generate.into(), &why));
+        }
+    }
+    let name = text(object, "name");
+    if name.is_empty() {
+        causes.push(required("metadata.name", "name or generateName is required"));
+    } else {
+        for why in names::check(kind.facts.names, name) {
+            causes.push(invalid_value("metadata.name", &name.into(), &why));
+        }
+    }
+    let namespace = text(object, "namespace");
+    if kind.served.namespaced && namespace.is_empty() {
+        causes.push(required("metadata.namespace", ""));
+    } else if !kind.served.namespaced && !namespace.is_empty() {
+        causes.push(forbidden_field("metadata.namespace", "not allowed on this type"));
+    }
+    causes.extend(check_common(object));
+    causes.extend(check_owners(object));
+    causes.extend(check_finalizers(object));
+    causes
+}
+
+/// Faults of labels and annotations.
+fn check_common(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let entries = |field: &str| object["metadata"][field].as_object().cloned().unwrap_or_default();
+    for (key, value) in entries("labels") {
+        for why in names::qualified(&key) {
+            causes.push(invalid_value("metadata.labels", &key.clone().into(), &why));
+        }
+        for why in names::label_value(value.as_str().unwrap_or_default()) {
+            causes.push(invalid_value("metadata.labels", &value, &why));
+        }
+    }
+    let mut size = 0;
+    for (key, value) in entries("annotations") {
+        for why in names::qualified(&key.to_lowercase()) {
+            causes.push(invalid_value("metadata.annotations", &key.clone().into(), &why));
+        }
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > 256 * 1024 {
+        let message = "Too long: may not be more than 262144 bytes";
+        causes.push(cause("FieldValueTooLong", "metadata.annotations", message));
+    }
+    causes
+}
+
+fn check_owners(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let field = "metadata.ownerReferences";
+    let mut controller: Option<String> = None;
+    let owners = &object["metadata"]["ownerReferences"];
+    for owner in owners.as_array().into_iter().flatten() {
+        let part = |name: &str| owner[name].as_str().unwrap_or_default();
+        for (name, why) in [
+            ("apiVersion", "version must not be empty"),
+            ("kind", "must not be empty"),
+            ("name", "must not be empty"),
+            ("uid", "must not be empty"),
+        ] {
+            if part(name).is_empty() {
+                causes.push(invalid_value(&format!("{field}.{name}"), &json!(""), why));
+            }
+        }
+        if part("kind") == "Event" && part("apiVersion") == "v1" {
+            let why = "/v1, Kind=Event is disallowed from being an owner";
+            causes.push(invalid_value(field, owner, why));
+        }
+        if owner["controller"] == true {
+            let this = format!("{}/{}", part("kind"), part("name"));
+            match &controller {
+                Some(first) => {
+                    let why = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
+                    );
+                    causes.push(invalid_value(field, owners, &why));
+                }
+                None => controller = Some(this),
+            }
+        }
+    }
+    causes
+}
+
+fn check_finalizers(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let held = finalizers(object);
+    for finalizer in &held {
+        for why in names::qualified(finalizer) {
+            causes.push(invalid_value("metadata.finalizers", &finalizer.clone().into(), &why));
+        }
+    }
+    let has = |name: &str| held.iter().any(|finalizer| finalizer == name);
+    if has("orphan") && has("foregroundDeletion") {
+        let why = "finalizer orphan and foregroundDeletion cannot be both set";
+        causes.push(invalid_value("metadata.finalizers", &json!(held), why));
+    }
+    causes
+}
+
+/// Restores what a writer may not change.
+pub(crate) fn restore(old: &Value, new: &mut Value) {
+    if text(new, "uid").is_empty() {
+        copy(old, new, "uid");
+    }
+    copy(old, new, "creationTimestamp");
+    copy(old, new, "generation");
+    if terminating(old) {
+        copy(old, new, "deletionTimestamp");
+    }
+    let grace = "deletionGracePeriodSeconds";
+    if old["metadata"][grace].is_i64() && new["metadata"][grace].is_null() {
+        copy(old, new, grace);
+    }
+}
+
+/// Faults of a change; upstream checks twice and reports what it found each time.
+pub(crate) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
+    let common = check_common(new);
+    let mut causes = check_owners(new);
+    causes.extend(check_finalizers(new));
+    let mut changes = Vec::new();
+    if terminating(old) {
+        let before: BTreeSet<String> = finalizers(old).into_iter().collect();
+        let after: BTreeSet<String> = finalizers(new).into_iter().collect();
+        let added: Vec<String> =
+            after.difference(&before).map(|name| format!("{name:?}")).collect();
+        if !added.is_empty() {
+            let detail = format!(
+                "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+                added.join(", ")
+            );
+            changes.push(forbidden_field("metadata.finalizers", &detail));
+        }
+    }
+    for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
+        let value = &new["metadata"][field];
+        if *value != old["metadata"][field] {
+            changes.push(invalid_value(&format!("metadata.{field}"), value, "field is immutable"));
+        }
+    }
+    causes.extend(common.iter().cloned());
+    for _ in 0..2 {
+        causes.extend(changes.iter().cloned());
+    }
+    for _ in 0..3 {
+        causes.extend(common.iter().cloned());
+    }
+    causes
+}
+
+/// Drops repeated owner references; is there anything to warn about?
+pub(crate) fn dedup_owners(object: &mut Value) -> Option<String> {
+    let Some(Value::Array(owners)) = of(object).get_mut("ownerReferences") else { return None };
+    let mut seen: Vec<Value> = Vec::new();
+    let mut repeated: Vec<String> = Vec::new();
+    for owner in owners.drain(..) {
+        if seen.contains(&owner) {
+            let uid = owner["uid"].as_str().unwrap_or_default().to_owned();
+            if !repeated.contains(&uid) {
+                repeated.push(uid);
+            }
+        } else {
+            seen.push(owner);
+        }
+    }
+    *owners = seen;
+    let list = repeated.join(", ");
+    (!repeated.is_empty()).then(|| {
+        format!(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {list}")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cleaning_drops_what_is_empty_and_names_what_is_unknown() {
+        let mut object = json!({"metadata": {
+            "name": "a", "labels": {}, "finalizers": [], "creationTimestamp": null, "bogus": 1,
+        }});
+        assert_eq!(clean(&mut object), ["metadata.bogus"]);
+        assert_eq!(object, json!({"metadata": {"name": "a"}}));
+    }
+
+    #[test]
+    fn a_new_finalizer_on_a_terminating_object_is_reported_twice() {
+        let old = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a.io/f"]}});
+        let mut new = old.clone();
+        new["metadata"]["finalizers"] = json!(["a.io/f", "new.io/f"]);
+        let causes = check_change(&old, &new);
+        assert_eq!(causes.len(), 2);
+        assert_eq!(
+            causes[0].message,
+            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{\"new.io/f\"}"
+        );
+    }
+
+    #[test]
+    fn a_bad_label_is_reported_four_times_on_update() {
+        let old = json!({"metadata": {}});
+        let new = json!({"metadata": {"labels": {"a": "-"}}});
+        assert_eq!(check_change(&old, &new).len(), 4);
+    }
+
+    #[test]
+    fn two_controllers_among_the_owners_are_one_too_many() {
+        let owner = |name: &str| json!({"apiVersion": "v1", "kind": "A", "name": name, "uid": name, "controller": true});
+        let object = json!({"metadata": {"ownerReferences": [owner("x"), owner("y")]}});
+        assert_eq!(check_owners(&object).len(), 1);
+        let mut twice = json!({"metadata": {"ownerReferences": [owner("x"), owner("x")]}});
+        assert!(dedup_owners(&mut twice).unwrap().ends_with("observed: x"));
+        assert_eq!(check_owners(&twice), []);
+    }
+
+    #[test]
+    fn wrong_types_are_worded_as_gos_decoder_does() {
+        assert_eq!(
+            wrong_type(&json!({"metadata": {"labels": {"a": 5}}})).unwrap(),
+            "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
+        );
+        assert_eq!(wrong_type(&json!({"metadata": {"labels": null, "name": "a"}})), None);
+    }
+}

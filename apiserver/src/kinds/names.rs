@@ -1,0 +1,146 @@
+//! Rules for names, label keys and label values, with the texts of their violations.
+
+use super::NameRule;
+
+/// What is wrong with an object's name; empty when nothing is.
+pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
+    match rule {
+        NameRule::Subdomain => subdomain(name),
+        NameRule::Label => label(name),
+        NameRule::Label1035 => label_1035(name),
+        NameRule::Path => path(name),
+    }
+}
+
+/// RFC 1123 subdomain.
+pub(crate) fn subdomain(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, 253);
+    if name.is_empty() || !name.split('.').all(|part| is_label(part, lower)) {
+        faults.push("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')".to_owned());
+    }
+    faults
+}
+
+/// RFC 1123 label.
+pub(crate) fn label(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, 63);
+    if !is_label(name, lower) {
+        faults.push("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')".to_owned());
+    }
+    faults
+}
+
+fn label_1035(name: &str) -> Vec<String> {
+    let mut faults = too_long(name, 63);
+    if !is_label(name, lower) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
+        faults.push("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')".to_owned());
+    }
+    faults
+}
+
+/// A segment of a URL path.
+pub(crate) fn path(name: &str) -> Vec<String> {
+    if name == "." || name == ".." {
+        return vec![format!("may not be '{name}'")];
+    }
+    let mut faults = Vec::new();
+    for bad in ["/", "%"] {
+        if name.contains(bad) {
+            faults.push(format!("may not contain '{bad}'"));
+        }
+    }
+    faults
+}
+
+/// A label key or annotation key: optional prefix, slash, name.
+pub(crate) fn qualified(key: &str) -> Vec<String> {
+    let shape = "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+    let mut faults = Vec::new();
+    let parts: Vec<&str> = key.split('/').collect();
+    let name = match parts.as_slice() {
+        [name] => name,
+        [prefix, name] => {
+            if prefix.is_empty() {
+                faults.push("prefix part must be non-empty".to_owned());
+            } else {
+                faults
+                    .extend(subdomain(prefix).into_iter().map(|why| format!("prefix part {why}")));
+            }
+            name
+        }
+        _ => return vec![shape.to_owned()],
+    };
+    if name.is_empty() {
+        faults.push("name part must be non-empty".to_owned());
+    } else {
+        faults.extend(too_long(name, 63).into_iter().map(|why| format!("name part {why}")));
+    }
+    if !is_label(name, wide) {
+        faults.push("name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')".to_owned());
+    }
+    faults
+}
+
+/// A label's value.
+pub(crate) fn label_value(value: &str) -> Vec<String> {
+    let mut faults = too_long(value, 63);
+    if !value.is_empty() && !is_label(value, wide) {
+        faults.push("a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')".to_owned());
+    }
+    faults
+}
+
+fn too_long(text: &str, limit: usize) -> Vec<String> {
+    if text.len() > limit {
+        vec![format!("must be no more than {limit} bytes")]
+    } else {
+        Vec::new()
+    }
+}
+
+fn lower(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit()
+}
+
+fn wide(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+}
+
+/// Alphanumeric at both ends, separators allowed between.
+fn is_label(text: &str, alphanumeric: fn(char) -> bool) -> bool {
+    let wide_inside = alphanumeric('A');
+    let inside = |c: char| alphanumeric(c) || c == '-' || (wide_inside && (c == '_' || c == '.'));
+    !text.is_empty()
+        && text.starts_with(alphanumeric)
+        && text.ends_with(alphanumeric)
+        && text.chars().all(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_their_rule() {
+        for (rule, good, bad) in [
+            (NameRule::Subdomain, "a.b-c.9", "a..b"),
+            (NameRule::Label, "0-a", "a.b"),
+            (NameRule::Label1035, "a0", "0a"),
+            (NameRule::Path, "system:node:a", "a/b"),
+        ] {
+            assert_eq!(check(rule, good), Vec::<String>::new(), "{good}");
+            assert_eq!(check(rule, bad).len(), 1, "{bad}");
+        }
+        assert_eq!(check(NameRule::Label, &"a".repeat(64)), ["must be no more than 63 bytes"]);
+        assert_eq!(check(NameRule::Path, ".."), ["may not be '..'"]);
+    }
+
+    #[test]
+    fn label_keys_may_have_a_prefix_and_values_may_be_empty() {
+        assert!(qualified("example.com/My_key").is_empty());
+        assert_eq!(qualified("/a"), ["prefix part must be non-empty"]);
+        assert!(!qualified("a b").is_empty());
+        assert!(label_value("").is_empty());
+        assert!(!label_value("-a").is_empty());
+    }
+}

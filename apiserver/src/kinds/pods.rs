@@ -1,0 +1,199 @@
+//! Defaults of pod specs, in Pods and in templates.
+
+use serde_json::{Value, json};
+
+use super::defaults::{child, default, items};
+
+/// A Pod.
+pub(crate) fn pod(object: &mut Value) {
+    let spec = child(object, "spec");
+    pod_spec(spec);
+    default(spec, "enableServiceLinks", json!(true));
+    for list in ["containers", "initContainers"] {
+        for container in items(spec, list) {
+            requests(container);
+        }
+    }
+    let status = child(object, "status");
+    default(status, "phase", json!("Pending"));
+    if status["qosClass"].is_null() {
+        let class = qos(&object["spec"]);
+        object["status"]["qosClass"] = json!(class);
+    }
+}
+
+/// The template in `spec`.
+pub(crate) fn template(spec: &mut Value) {
+    let template = child(spec, "template");
+    child(template, "metadata");
+    pod_spec(child(template, "spec"));
+}
+
+fn pod_spec(spec: &mut Value) {
+    default(spec, "dnsPolicy", json!("ClusterFirst"));
+    default(spec, "restartPolicy", json!("Always"));
+    child(spec, "securityContext");
+    default(spec, "terminationGracePeriodSeconds", json!(30));
+    default(spec, "schedulerName", json!("default-scheduler"));
+    // The older name of the same field is kept in step.
+    let account = spec["serviceAccountName"].clone();
+    if account.is_string() {
+        spec["serviceAccount"] = account;
+    } else if spec["serviceAccount"].is_string() {
+        let account = spec["serviceAccount"].clone();
+        spec["serviceAccountName"] = account;
+    }
+    for list in ["containers", "initContainers"] {
+        for one in items(spec, list) {
+            container(one);
+        }
+    }
+    for one in items(spec, "volumes") {
+        volume(one);
+    }
+}
+
+fn container(container: &mut Value) {
+    default(container, "terminationMessagePath", json!("/dev/termination-log"));
+    default(container, "terminationMessagePolicy", json!("File"));
+    let image = container["image"].as_str().unwrap_or_default();
+    let policy = if latest(image) { "Always" } else { "IfNotPresent" };
+    default(container, "imagePullPolicy", json!(policy));
+    child(container, "resources");
+    for port in items(container, "ports") {
+        default(port, "protocol", json!("TCP"));
+    }
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if container[name].is_object() {
+            probe(&mut container[name]);
+        }
+    }
+    for variable in items(container, "env") {
+        let source = &mut variable["valueFrom"];
+        if source.is_object() && source["fieldRef"].is_object() {
+            default(&mut source["fieldRef"], "apiVersion", json!("v1"));
+        }
+    }
+    strip_absent(container);
+}
+
+/// Reading through an index leaves nulls behind; they are not part of the object.
+fn strip_absent(container: &mut Value) {
+    super::defaults::strip_nulls(container);
+}
+
+/// Does the image name the latest version?
+fn latest(image: &str) -> bool {
+    if image.contains('@') {
+        return false;
+    }
+    let name = image.rsplit('/').next().unwrap_or(image);
+    name.split_once(':').is_none_or(|(_, tag)| tag == "latest")
+}
+
+fn probe(probe: &mut Value) {
+    for (field, value) in [
+        ("timeoutSeconds", 1),
+        ("periodSeconds", 10),
+        ("successThreshold", 1),
+        ("failureThreshold", 3),
+    ] {
+        if probe[field] == 0 {
+            probe[field] = Value::Null;
+        }
+        default(probe, field, json!(value));
+    }
+    if probe["httpGet"].is_object() {
+        default(&mut probe["httpGet"], "path", json!("/"));
+        default(&mut probe["httpGet"], "scheme", json!("HTTP"));
+    }
+    if probe["grpc"].is_object() && probe["grpc"].get("service").is_none() {
+        probe["grpc"]["service"] = json!("");
+    }
+}
+
+fn volume(volume: &mut Value) {
+    let Value::Object(fields) = volume else { return };
+    if fields.keys().all(|key| key == "name") {
+        fields.insert("emptyDir".to_owned(), json!({}));
+    }
+    for (source, field, value) in [
+        ("secret", "defaultMode", json!(420)),
+        ("configMap", "defaultMode", json!(420)),
+        ("downwardAPI", "defaultMode", json!(420)),
+        ("projected", "defaultMode", json!(420)),
+        ("hostPath", "type", json!("")),
+    ] {
+        if let Some(source) = fields.get_mut(source) {
+            if source.get(field).is_none() {
+                default(source, field, value);
+            }
+        }
+    }
+}
+
+fn requests(container: &mut Value) {
+    let limits = container["resources"]["limits"].as_object().cloned().unwrap_or_default();
+    for (name, limit) in limits {
+        let requests = child(child(container, "resources"), "requests");
+        default(requests, &name, limit);
+    }
+}
+
+fn qos(spec: &Value) -> &'static str {
+    let containers = spec["containers"].as_array().map_or(&[][..], Vec::as_slice);
+    let part = |container: &Value, part: &str| {
+        container["resources"][part].as_object().cloned().unwrap_or_default()
+    };
+    let none = |container: &Value| {
+        part(container, "limits").is_empty() && part(container, "requests").is_empty()
+    };
+    let guaranteed = |container: &Value| {
+        let limits = part(container, "limits");
+        limits.contains_key("cpu")
+            && limits.contains_key("memory")
+            && part(container, "requests") == limits
+    };
+    if containers.iter().all(none) {
+        "BestEffort"
+    } else if containers.iter().all(guaranteed) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_untagged_and_latest_images_are_always_pulled() {
+        for (image, always) in [
+            ("nginx", true),
+            ("nginx:latest", true),
+            ("nginx:1.2", false),
+            ("localhost:5000/nginx", true),
+            ("localhost:5000/nginx:1", false),
+            ("nginx@sha256:ab", false),
+        ] {
+            assert_eq!(latest(image), always, "{image}");
+        }
+    }
+
+    #[test]
+    fn limits_without_requests_make_a_guaranteed_pod() {
+        let mut object = json!({"spec": {"containers": [
+            {"name": "a", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}});
+        pod(&mut object);
+        assert_eq!(object["status"]["qosClass"], "Guaranteed");
+        assert_eq!(object["spec"]["containers"][0]["resources"]["requests"]["cpu"], "1");
+    }
+
+    #[test]
+    fn a_volume_without_a_source_is_an_empty_directory() {
+        let mut one = json!({"name": "v"});
+        volume(&mut one);
+        assert_eq!(one, json!({"name": "v", "emptyDir": {}}));
+    }
+}

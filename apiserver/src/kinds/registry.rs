@@ -1,0 +1,128 @@
+//! Which kinds are served at this moment.
+//!
+//! Readers take a snapshot; custom kinds come and go by swapping it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use super::{Kind, builtin};
+use crate::served::Served;
+
+/// The served kinds, swapped as a whole.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    table: RwLock<Arc<Table>>,
+}
+
+/// A snapshot of what is served.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    kinds: BTreeMap<(String, String, String), Arc<Kind>>,
+    /// For discovery: built-in kinds in table order, then custom ones by group, name and version.
+    pub(crate) served: Vec<Served>,
+    builtin_groups: BTreeSet<String>,
+}
+
+impl Table {
+    fn of(kinds: Vec<Arc<Kind>>) -> Self {
+        let mut table = Self::default();
+        for kind in kinds {
+            let served = &kind.served;
+            if !served.custom {
+                table.builtin_groups.insert(served.group.clone());
+            }
+            table.served.push(served.clone());
+            let key = (served.group.clone(), served.version.clone(), served.plural.clone());
+            table.kinds.insert(key, kind);
+        }
+        table
+    }
+
+    /// A kind by group, version and plural.
+    pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
+        let key = (group.to_owned(), version.to_owned(), plural.to_owned());
+        self.kinds.get(&key).cloned()
+    }
+
+    /// Any version of a resource.
+    pub(crate) fn resource(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
+        let held = self.kinds.values();
+        held.filter(|kind| kind.is(group, plural))
+            .max_by_key(|kind| {
+                let stored = kind.served.api_version() == kind.stored_as;
+                stored
+            })
+            .cloned()
+    }
+
+    /// Any version of a kind.
+    pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
+        let held =
+            self.kinds.values().find(|k| k.served.group == group && k.served.kind == kind)?;
+        self.resource(group, &held.served.plural)
+    }
+
+    /// Is the group built in?
+    pub(crate) fn is_builtin_group(&self, group: &str) -> bool {
+        self.builtin_groups.contains(group)
+    }
+
+    /// One kind per stored resource, in order.
+    pub(crate) fn stored(&self) -> Vec<Arc<Kind>> {
+        let mut seen = BTreeSet::new();
+        let storable = self.kinds.values().filter(|kind| !kind.facts.review);
+        storable.filter(|kind| seen.insert(kind.storage.clone())).cloned().collect()
+    }
+}
+
+impl Registry {
+    /// The built-in kinds.
+    pub(crate) fn new() -> Self {
+        let kinds = builtin::kinds().into_iter().map(Arc::new).collect();
+        Self { table: RwLock::new(Arc::new(Table::of(kinds))) }
+    }
+
+    /// What is served now.
+    pub(crate) fn table(&self) -> Arc<Table> {
+        self.table.read().clone()
+    }
+
+    /// Replaces what one stored custom resource serves; no kinds removes it.
+    pub(crate) fn replace(&self, storage: &str, kinds: Vec<Kind>) {
+        let mut slot = self.table.write();
+        let mut all: Vec<Arc<Kind>> = Vec::new();
+        let mut custom: Vec<Arc<Kind>> = kinds.into_iter().map(Arc::new).collect();
+        for served in &slot.served {
+            let Some(kind) = slot.find(&served.group, &served.version, &served.plural) else {
+                continue;
+            };
+            match (&kind.custom, kind.storage == storage) {
+                (None, _) => all.push(kind),
+                (Some(_), false) => custom.push(kind),
+                (Some(_), true) => {}
+            }
+        }
+        custom.sort_by(|a, b| {
+            let order = |kind: &Kind| (kind.served.group.clone(), kind.served.plural.clone());
+            order(a).cmp(&order(b))
+        });
+        all.extend(custom);
+        *slot = Arc::new(Table::of(all));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_their_url_parts() {
+        let table = Registry::new().table();
+        assert_eq!(table.find("apps", "v1", "deployments").unwrap().name(), "Deployment");
+        assert!(table.find("apps", "v2", "deployments").is_none());
+        assert!(table.is_builtin_group("") && !table.is_builtin_group("example.com"));
+        assert_eq!(table.stored().iter().filter(|kind| kind.storage == "events").count(), 1);
+    }
+}

@@ -1,0 +1,388 @@
+//! Label selectors: `a=b,c in (d,e),!f`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::kinds::names;
+
+/// A parsed label selector: all requirements must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    operator: Operator,
+    values: BTreeSet<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    In,
+    NotIn,
+    Exists,
+    Absent,
+    Greater,
+    Less,
+}
+
+impl LabelSelector {
+    /// Parses; the error is kube-apiserver's text.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        Parser { tokens: scan(text), at: 0 }.parse()
+    }
+
+    /// Selects everything?
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+
+    /// Does the object's `metadata.labels` fulfil it?
+    pub(crate) fn matches(&self, object: &Value) -> bool {
+        let labels = &object["metadata"]["labels"];
+        self.requirements.iter().all(|requirement| requirement.holds(labels))
+    }
+}
+
+impl Requirement {
+    fn holds(&self, labels: &Value) -> bool {
+        let value = labels.get(&self.key).map(|value| value.as_str().unwrap_or_default());
+        match self.operator {
+            Operator::In => value.is_some_and(|value| self.values.contains(value)),
+            Operator::NotIn => value.is_none_or(|value| !self.values.contains(value)),
+            Operator::Exists => value.is_some(),
+            Operator::Absent => value.is_none(),
+            Operator::Greater => self.compare(value, |held, bound| held > bound),
+            Operator::Less => self.compare(value, |held, bound| held < bound),
+        }
+    }
+
+    fn compare(&self, value: Option<&str>, holds: fn(i64, i64) -> bool) -> bool {
+        let held = value.and_then(|value| value.parse().ok());
+        let bound = self.values.first().and_then(|value| value.parse().ok());
+        matches!((held, bound), (Some(held), Some(bound)) if holds(held, bound))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Word,
+    In,
+    NotIn,
+    Equal,
+    NotEqual,
+    Greater,
+    Less,
+    Not,
+    Comma,
+    Open,
+    Close,
+    End,
+    Junk,
+}
+
+#[derive(Clone, Debug)]
+struct Token {
+    kind: Kind,
+    text: String,
+}
+
+const SPECIAL: &[char] = &['=', '!', '(', ')', ',', '>', '<'];
+
+fn scan(text: &str) -> Vec<Token> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\r', '\n']);
+        let Some(first) = rest.chars().next() else { break };
+        let length = if SPECIAL.contains(&first) {
+            special_length(rest)
+        } else {
+            rest.find(|c: char| SPECIAL.contains(&c) || c.is_ascii_whitespace())
+                .unwrap_or(rest.len())
+        };
+        let (word, tail) = rest.split_at(length);
+        tokens.push(Token { kind: kind_of(word), text: word.to_owned() });
+        rest = tail;
+    }
+    tokens.push(Token { kind: Kind::End, text: String::new() });
+    tokens
+}
+
+fn special_length(rest: &str) -> usize {
+    if rest.starts_with("==") || rest.starts_with("!=") { 2 } else { 1 }
+}
+
+fn kind_of(word: &str) -> Kind {
+    match word {
+        "in" => Kind::In,
+        "notin" => Kind::NotIn,
+        "=" | "==" => Kind::Equal,
+        "!=" => Kind::NotEqual,
+        ">" => Kind::Greater,
+        "<" => Kind::Less,
+        "!" => Kind::Not,
+        "," => Kind::Comma,
+        "(" => Kind::Open,
+        ")" => Kind::Close,
+        _ if word.starts_with(SPECIAL) => Kind::Junk,
+        _ => Kind::Word,
+    }
+}
+
+struct Parser {
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+impl Parser {
+    /// The token at the cursor; keywords count as words unless an operator is expected.
+    fn peek(&self, operator: bool) -> Token {
+        let token = self.tokens.get(self.at).or(self.tokens.last()).cloned();
+        let mut token = token.unwrap_or(Token { kind: Kind::End, text: String::new() });
+        if !operator && matches!(token.kind, Kind::In | Kind::NotIn) {
+            token.kind = Kind::Word;
+        }
+        token
+    }
+
+    fn next(&mut self, operator: bool) -> Token {
+        let token = self.peek(operator);
+        self.at += 1;
+        token
+    }
+
+    fn parse(mut self) -> Result<LabelSelector, String> {
+        let mut requirements = Vec::new();
+        loop {
+            let token = self.peek(false);
+            match token.kind {
+                Kind::Word | Kind::Not => {
+                    let parsed = self.requirement();
+                    requirements
+                        .push(parsed.map_err(|why| format!("unable to parse requirement: {why}"))?);
+                    if self.separator()? {
+                        return Ok(LabelSelector { requirements });
+                    }
+                }
+                Kind::End => return Ok(LabelSelector { requirements }),
+                _ => {
+                    let text = token.text;
+                    return Err(format!(
+                        "found '{text}', expected: !, identifier, or 'end of string'"
+                    ));
+                }
+            }
+        }
+    }
+
+    /// Was that the end?
+    fn separator(&mut self) -> Result<bool, String> {
+        let token = self.next(false);
+        match token.kind {
+            Kind::End => Ok(true),
+            Kind::Comma => {
+                let next = self.peek(false);
+                if matches!(next.kind, Kind::Word | Kind::Not) {
+                    Ok(false)
+                } else {
+                    Err(format!("found '{}', expected: identifier after ','", next.text))
+                }
+            }
+            _ => Err(format!("found '{}', expected: ',' or 'end of string'", token.text)),
+        }
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let mut token = self.next(false);
+        let absent = token.kind == Kind::Not;
+        if absent {
+            token = self.next(false);
+        }
+        if token.kind != Kind::Word {
+            return Err(format!("found '{}', expected: identifier", token.text));
+        }
+        let key = token.text;
+        if let Some(why) = names::qualified(&key).first() {
+            return Err(format!("<nil>: Invalid value: {key:?}: {why}"));
+        }
+        let ends = matches!(self.peek(false).kind, Kind::End | Kind::Comma);
+        let operator = match (absent, ends) {
+            (true, _) => Some(Operator::Absent),
+            (false, true) => Some(Operator::Exists),
+            (false, false) => None,
+        };
+        if let Some(operator) = operator {
+            return Ok(Requirement { key, operator, values: BTreeSet::new() });
+        }
+        self.operation(key)
+    }
+
+    fn operation(&mut self, key: String) -> Result<Requirement, String> {
+        let token = self.next(true);
+        let operator = match token.kind {
+            Kind::In | Kind::Equal => Operator::In,
+            Kind::NotIn | Kind::NotEqual => Operator::NotIn,
+            Kind::Greater => Operator::Greater,
+            Kind::Less => Operator::Less,
+            _ => {
+                let text = token.text;
+                return Err(format!("found '{text}', expected: in, notin, =, ==, !=, gt, lt"));
+            }
+        };
+        let values = if matches!(token.kind, Kind::In | Kind::NotIn) {
+            self.values()?
+        } else {
+            self.value()?
+        };
+        if matches!(operator, Operator::Greater | Operator::Less) {
+            check_integer(&values)?;
+        }
+        for (index, value) in values.iter().enumerate() {
+            if let Some(why) = names::label_value(value).first() {
+                return Err(format!("values[{index}][{key}]: Invalid value: {value:?}: {why}"));
+            }
+        }
+        Ok(Requirement { key, operator, values })
+    }
+
+    fn value(&mut self) -> Result<BTreeSet<String>, String> {
+        if matches!(self.peek(false).kind, Kind::End | Kind::Comma) {
+            return Ok(BTreeSet::from([String::new()]));
+        }
+        let token = self.next(false);
+        if token.kind == Kind::Word {
+            return Ok(BTreeSet::from([token.text]));
+        }
+        Err(format!("found '{}', expected: identifier", token.text))
+    }
+
+    fn values(&mut self) -> Result<BTreeSet<String>, String> {
+        let token = self.next(false);
+        if token.kind != Kind::Open {
+            return Err(format!("found '{}' expected: '('", token.text));
+        }
+        let token = self.peek(false);
+        match token.kind {
+            Kind::Close => {
+                self.next(false);
+                Ok(BTreeSet::from([String::new()]))
+            }
+            Kind::Word | Kind::Comma => {
+                let values = self.list()?;
+                let close = self.next(false);
+                if close.kind == Kind::Close {
+                    Ok(values)
+                } else {
+                    Err(format!("found '{}', expected: ')'", close.text))
+                }
+            }
+            _ => Err(format!("found '{}', expected: ',', ')' or identifier", token.text)),
+        }
+    }
+
+    fn list(&mut self) -> Result<BTreeSet<String>, String> {
+        let mut values = BTreeSet::new();
+        loop {
+            let token = self.next(false);
+            let next = self.peek(false);
+            match token.kind {
+                Kind::Word => {
+                    values.insert(token.text);
+                    match next.kind {
+                        Kind::Comma => {}
+                        Kind::Close => return Ok(values),
+                        _ => return Err(format!("found '{}', expected: ',' or ')'", next.text)),
+                    }
+                }
+                Kind::Comma => {
+                    if values.is_empty() {
+                        values.insert(String::new());
+                    }
+                    if matches!(next.kind, Kind::Close | Kind::Comma) {
+                        values.insert(String::new());
+                    }
+                    match next.kind {
+                        Kind::Close => return Ok(values),
+                        Kind::Comma => self.at += 1,
+                        _ => {}
+                    }
+                }
+                _ => return Err(format!("found '{}', expected: ',', or identifier", token.text)),
+            }
+        }
+    }
+}
+
+fn check_integer(values: &BTreeSet<String>) -> Result<(), String> {
+    for value in values {
+        if value.parse::<i64>().is_err() {
+            let why = "for 'Gt', 'Lt' operators, the value must be an integer";
+            return Err(format!("values[0]: Invalid value: {value:?}: {why}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn matches(selector: &str, labels: Value) -> bool {
+        let object = json!({"metadata": {"labels": labels}});
+        LabelSelector::parse(selector).unwrap().matches(&object)
+    }
+
+    #[test]
+    fn negative_operators_match_objects_without_the_label() {
+        for (selector, without, empty, b, c) in [
+            ("k=b", false, false, true, false),
+            ("k==b", false, false, true, false),
+            ("k!=b", true, true, false, true),
+            ("k in (b,c)", false, false, true, true),
+            ("k notin (b, c)", true, true, false, false),
+            ("k", false, true, true, true),
+            ("!k", true, false, false, false),
+            ("", true, true, true, true),
+            ("k=", false, true, false, false),
+            ("k in ()", false, true, false, false),
+            ("k in (,b)", false, true, true, false),
+        ] {
+            let found = [json!({}), json!({"k": ""}), json!({"k": "b"}), json!({"k": "c"})]
+                .map(|labels| matches(selector, labels));
+            assert_eq!(found, [without, empty, b, c], "{selector}");
+        }
+    }
+
+    #[test]
+    fn numbers_compare_and_keywords_may_be_keys() {
+        assert!(matches("k>5", json!({"k": "6"})));
+        assert!(!matches("k>5", json!({"k": "5"})));
+        assert!(matches("in in (in)", json!({"in": "in"})));
+        assert!(matches("a=1,b!=2", json!({"a": "1", "b": "3"})));
+    }
+
+    #[test]
+    fn errors_read_as_upstream_words_them() {
+        for (text, error) in [
+            (
+                "a b",
+                "unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt",
+            ),
+            ("k=1 2", "found '2', expected: ',' or 'end of string'"),
+            ("=1", "found '=', expected: !, identifier, or 'end of string'"),
+            ("k,", "found '', expected: identifier after ','"),
+            ("k in 1", "unable to parse requirement: found '1' expected: '('"),
+            ("k in (1", "unable to parse requirement: found '', expected: ',' or ')'"),
+        ] {
+            assert_eq!(LabelSelector::parse(text).unwrap_err(), error, "{text}");
+        }
+        for legal in ["k==", "k in ()", "k in (,1)", "k>5"] {
+            assert!(LabelSelector::parse(legal).is_ok(), "{legal}");
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! Failures as kube-apiserver words them: code, reason, message, details.
+//!
+//! Clients branch on these fields, so each case has one constructor here and no handler writes a
+//! Status by hand. Successes are ordinary objects and not here.
+
+use serde_json::{Map, Value, json};
+
+use crate::served::{Cause, Served};
+
+/// A failed request: becomes a `Status` object (or plain text) and headers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiError(Box<Failure>);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Failure {
+    code: u16,
+    reason: &'static str,
+    message: String,
+    details: Option<Details>,
+    continue_token: Option<String>,
+    retry_after: Option<u64>,
+    plain: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Details {
+    name: String,
+    group: String,
+    kind: String,
+    uid: String,
+    causes: Vec<Cause>,
+    retry_after: Option<u64>,
+}
+
+impl std::fmt::Display for ApiError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.0.code, self.0.reason, self.0.message)
+    }
+}
+
+impl std::error::Error for ApiError {}
+
+/// What `details` of most failures names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct About<'a> {
+    /// API group.
+    pub(crate) group: &'a str,
+    /// Plural resource or kind, as the case demands.
+    pub(crate) kind: &'a str,
+    /// Name of the object.
+    pub(crate) name: &'a str,
+}
+
+impl<'a> About<'a> {
+    /// By plural resource: lookups and conflicts.
+    pub(crate) fn resource(served: &'a Served, name: &'a str) -> Self {
+        Self { group: &served.group, kind: &served.plural, name }
+    }
+
+    /// By kind: invalid objects.
+    pub(crate) fn kind(served: &'a Served, name: &'a str) -> Self {
+        Self { group: &served.group, kind: &served.kind, name }
+    }
+
+    fn qualified(&self) -> String {
+        if self.group.is_empty() {
+            self.kind.to_owned()
+        } else {
+            format!("{}.{}", self.kind, self.group)
+        }
+    }
+
+    fn details(&self) -> Details {
+        Details {
+            name: self.name.to_owned(),
+            group: self.group.to_owned(),
+            kind: self.kind.to_owned(),
+            ..Details::default()
+        }
+    }
+}
+
+/// A cause, as validation makes them.
+pub(crate) fn cause(reason: &str, field: &str, message: impl Into<String>) -> Cause {
+    Cause { reason: reason.to_owned(), message: message.into(), field: field.to_owned() }
+}
+
+/// `Invalid value: "x": detail`.
+pub(crate) fn invalid_value(field: &str, value: &Value, detail: &str) -> Cause {
+    cause("FieldValueInvalid", field, format!("Invalid value: {value}: {detail}"))
+}
+
+/// `Required value: detail`.
+pub(crate) fn required(field: &str, detail: &str) -> Cause {
+    let message = if detail.is_empty() {
+        "Required value".to_owned()
+    } else {
+        format!("Required value: {detail}")
+    };
+    cause("FieldValueRequired", field, message)
+}
+
+/// `Forbidden: detail`.
+pub(crate) fn forbidden_field(field: &str, detail: &str) -> Cause {
+    cause("FieldValueForbidden", field, format!("Forbidden: {detail}"))
+}
+
+/// `Unsupported value: "x": supported values: …`.
+pub(crate) fn unsupported(field: &str, value: &str, supported: &[&str]) -> Cause {
+    let list = supported.iter().map(|item| format!("{item:?}")).collect::<Vec<_>>().join(", ");
+    cause(
+        "FieldValueNotSupported",
+        field,
+        format!("Unsupported value: {value:?}: supported values: {list}"),
+    )
+}
+
+impl ApiError {
+    fn of(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self(Box::new(Failure { code, reason, message: message.into(), ..Failure::default() }))
+    }
+
+    fn detailed(mut self, details: Details) -> Self {
+        self.0.details = Some(details);
+        self
+    }
+
+    fn after(mut self, seconds: u64) -> Self {
+        self.0.retry_after = Some(seconds);
+        self.0.details.get_or_insert_default().retry_after = Some(seconds);
+        self
+    }
+
+    /// HTTP status code.
+    pub fn code(&self) -> u16 {
+        self.0.code
+    }
+
+    /// Reason, empty for unclassified failures.
+    pub fn reason(&self) -> &'static str {
+        self.0.reason
+    }
+
+    /// Text for people.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The causes in its details.
+    #[cfg(test)]
+    pub(crate) fn causes(&self) -> &[Cause] {
+        self.0.details.as_ref().map_or(&[], |details| &details.causes)
+    }
+
+    /// Value of the `Retry-After` header, in seconds.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        self.0.retry_after
+    }
+
+    /// Is the answer plain text instead of a Status?
+    pub(crate) fn is_plain(&self) -> bool {
+        self.0.plain
+    }
+
+    /// Any code and reason with a message and no details.
+    pub(crate) fn custom(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self::of(code, reason, message)
+    }
+
+    /// The object is not there.
+    pub(crate) fn not_found(about: About<'_>) -> Self {
+        let message = format!("{} {:?} not found", about.qualified(), about.name);
+        Self::of(404, "NotFound", message).detailed(about.details())
+    }
+
+    /// The resource is not there.
+    pub(crate) fn no_resource() -> Self {
+        Self::of(404, "NotFound", "the server could not find the requested resource")
+            .detailed(Details::default())
+    }
+
+    /// The path is not there: plain text.
+    pub(crate) fn no_path() -> Self {
+        let mut error = Self::of(404, "", "404 page not found\n");
+        error.0.plain = true;
+        error
+    }
+
+    /// The router knows the path but not the method.
+    pub(crate) fn method() -> Self {
+        let text = "the server does not allow this method on the requested resource";
+        Self::of(405, "MethodNotAllowed", text).detailed(Details::default())
+    }
+
+    /// A custom resource's handler does not know the verb.
+    pub(crate) fn verb(verb: &str, served: &Served) -> Self {
+        let about = About::resource(served, "");
+        let text = format!("{verb} is not supported on resources of kind {:?}", about.qualified());
+        Self::of(405, "MethodNotAllowed", text).detailed(about.details())
+    }
+
+    /// The name is taken; `terminating` when its holder is being deleted.
+    pub(crate) fn already_exists(about: About<'_>, terminating: bool) -> Self {
+        let prefix = if terminating { "object is being deleted: " } else { "" };
+        let message = format!("{prefix}{} {:?} already exists", about.qualified(), about.name);
+        Self::of(409, "AlreadyExists", message).detailed(about.details())
+    }
+
+    /// Eight generated names were taken.
+    pub(crate) fn no_unique_name(about: About<'_>) -> Self {
+        let message = format!(
+            "{} {:?} already exists, the server was not able to generate a unique name for the object",
+            about.qualified(),
+            about.name
+        );
+        Self::of(409, "AlreadyExists", message).detailed(about.details()).after(1)
+    }
+
+    /// Somebody else wrote first, or a precondition failed.
+    pub(crate) fn conflict(about: About<'_>, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {:?}: {why}",
+            about.qualified(),
+            about.name
+        );
+        Self::of(409, "Conflict", message).detailed(about.details())
+    }
+
+    /// The resourceVersion is not the current one.
+    pub(crate) fn modified(about: About<'_>) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version and try again";
+        Self::conflict(about, why)
+    }
+
+    /// Apply conflicts with other managers.
+    pub(crate) fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+        Self::of(409, "Conflict", message).detailed(Details { causes, ..Details::default() })
+    }
+
+    /// The object breaks rules; the message shows each cause once.
+    pub(crate) fn invalid(about: About<'_>, causes: Vec<Cause>) -> Self {
+        let mut shown: Vec<String> = Vec::new();
+        for cause in &causes {
+            let text = format!("{}: {}", cause.field, cause.message);
+            if !shown.contains(&text) {
+                shown.push(text);
+            }
+        }
+        let list = match shown.as_slice() {
+            [] => "<nil>".to_owned(),
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{} {:?} is invalid: {list}", about.qualified(), about.name);
+        Self::of(422, "Invalid", message).detailed(Details { causes, ..about.details() })
+    }
+
+    /// Request options break rules.
+    pub(crate) fn invalid_options(kind: &str, causes: Vec<Cause>) -> Self {
+        Self::invalid(About { group: "meta.k8s.io", kind, name: "" }, causes)
+    }
+
+    /// The router's 422 for patches that do not work.
+    pub(crate) fn unprocessable() -> Self {
+        let text = "the server rejected our request due to an error in our request";
+        Self::of(422, "Invalid", text).detailed(Details::default())
+    }
+
+    /// The request makes no sense.
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::of(400, "BadRequest", message)
+    }
+
+    /// Not allowed, about an object.
+    pub(crate) fn forbidden(about: About<'_>, why: &str) -> Self {
+        let subject = if about.name.is_empty() {
+            format!("{} is forbidden: {why}", about.qualified())
+        } else {
+            format!("{} {:?} is forbidden: {why}", about.qualified(), about.name)
+        };
+        Self::of(403, "Forbidden", subject).detailed(about.details())
+    }
+
+    /// Not allowed, about a path.
+    pub(crate) fn forbidden_path(why: &str) -> Self {
+        Self::of(403, "Forbidden", format!("forbidden: {why}")).detailed(Details::default())
+    }
+
+    /// Adds a cause to its details.
+    pub(crate) fn because(mut self, cause: Cause) -> Self {
+        self.0.details.get_or_insert_default().causes.push(cause);
+        self
+    }
+
+    /// Who are you?
+    pub(crate) fn unauthorized() -> Self {
+        Self::of(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// No reason, code 500: what kube-apiserver did not classify.
+    pub(crate) fn unclassified(message: impl Into<String>) -> Self {
+        Self::of(500, "", message)
+    }
+
+    /// Reason `InternalError` with the message repeated as a cause.
+    pub(crate) fn internal(message: &str) -> Self {
+        Self::of(500, "InternalError", format!("Internal error occurred: {message}"))
+            .detailed(Details { causes: vec![cause("", "", message)], ..Details::default() })
+    }
+
+    /// The same without the usual introduction.
+    pub(crate) fn internal_bare(message: &str) -> Self {
+        Self::of(500, "InternalError", message)
+            .detailed(Details { causes: vec![cause("", "", message)], ..Details::default() })
+    }
+
+    /// The body's media type is none the server reads.
+    pub(crate) fn unsupported_body(accepted: &[&str]) -> Self {
+        let text = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::of(415, "UnsupportedMediaType", text)
+    }
+
+    /// The router's own 415.
+    pub(crate) fn unsupported_by_router() -> Self {
+        Self::of(415, "UnsupportedMediaType", "415: Unsupported Media Type")
+            .detailed(Details::default())
+    }
+
+    /// The client accepts nothing the server writes.
+    pub(crate) fn not_acceptable(accepted: &[&str]) -> Self {
+        let text = format!("only the following media types are accepted: {}", accepted.join(", "));
+        Self::of(406, "NotAcceptable", text)
+    }
+
+    /// The router's own 406.
+    pub(crate) fn not_acceptable_by_router(available: &[&str]) -> Self {
+        let text =
+            format!("406: Not Acceptable\n\nAvailable representations: {}", available.join(", "));
+        Self::of(406, "NotAcceptable", text).detailed(Details::default())
+    }
+
+    /// The body is too long.
+    pub(crate) fn too_large(message: impl Into<String>) -> Self {
+        Self::of(413, "RequestEntityTooLarge", message)
+    }
+
+    /// The history no longer reaches back that far.
+    pub(crate) fn expired(message: impl Into<String>) -> Self {
+        Self::of(410, "Expired", message)
+    }
+
+    /// The same for a continue token, with a fresh one.
+    pub(crate) fn expired_token(fresh: String) -> Self {
+        let text = "The provided continue parameter is too old to display a consistent list result. You \
+can start a new list without the continue parameter, or use the continue token in this response to \
+retrieve the remainder of the results. Continuing with the provided token results in an inconsistent \
+list - objects that were created, modified, or deleted between the time the first chunk was returned \
+and now may show up in the list.";
+        let mut error = Self::of(410, "Expired", text);
+        error.0.continue_token = Some(fresh);
+        error
+    }
+
+    /// The asked version lies in the future.
+    pub(crate) fn future_version(asked: u64, current: u64) -> Self {
+        let text = format!("Too large resource version: {asked}, current: {current}");
+        let causes = vec![cause("ResourceVersionTooLarge", "", "Too large resource version")];
+        Self::of(504, "Timeout", format!("Timeout: {text}"))
+            .detailed(Details { causes, ..Details::default() })
+            .after(1)
+    }
+
+    /// Come back in `seconds`.
+    pub(crate) fn too_many(message: &str, seconds: u64) -> Self {
+        Self::of(429, "TooManyRequests", message).detailed(Details::default()).after(seconds)
+    }
+
+    /// The Status object.
+    pub fn body(&self) -> Value {
+        let failure = &*self.0;
+        let mut metadata = Map::new();
+        if let Some(token) = &failure.continue_token {
+            metadata.insert("continue".to_owned(), json!(token));
+        }
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": metadata,
+            "status": "Failure", "message": failure.message, "code": failure.code,
+        });
+        if !failure.reason.is_empty() {
+            status["reason"] = json!(failure.reason);
+        }
+        if let Some(details) = &failure.details {
+            status["details"] = details.json();
+        }
+        status
+    }
+}
+
+impl Details {
+    fn json(&self) -> Value {
+        let mut out = Map::new();
+        let texts = [
+            ("name", &self.name),
+            ("group", &self.group),
+            ("kind", &self.kind),
+            ("uid", &self.uid),
+        ];
+        for (key, text) in texts {
+            if !text.is_empty() {
+                out.insert(key.to_owned(), json!(text));
+            }
+        }
+        if !self.causes.is_empty() {
+            out.insert("causes".to_owned(), self.causes.iter().map(cause_json).collect());
+        }
+        if let Some(seconds) = self.retry_after {
+            out.insert("retryAfterSeconds".to_owned(), json!(seconds));
+        }
+        Value::Object(out)
+    }
+}
+
+fn cause_json(cause: &Cause) -> Value {
+    let mut out = Map::new();
+    let texts = [("reason", &cause.reason), ("message", &cause.message), ("field", &cause.field)];
+    for (key, text) in texts {
+        if !text.is_empty() {
+            out.insert(key.to_owned(), json!(text));
+        }
+    }
+    Value::Object(out)
+}
+
+/// The Status of a success, as DELETE answers it.
+pub(crate) fn deleted(served: &Served, name: &str, uid: &str) -> Value {
+    let mut details = json!({"name": name, "kind": served.plural, "uid": uid});
+    if !served.group.is_empty() {
+        details["group"] = json!(served.group);
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}
+
+/// The Status of an accepted action, as binding and eviction answer it.
+pub(crate) fn accepted() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDGET: About<'static> = About { group: "g.io", kind: "Widget", name: "a" };
+
+    #[test]
+    fn an_invalid_object_lists_each_text_once_but_every_cause() {
+        let twice =
+            vec![required("spec.a", ""), required("spec.a", ""), required("spec.b", "set it")];
+        let body = ApiError::invalid(WIDGET, twice).body();
+        assert_eq!(
+            body["message"],
+            "Widget.g.io \"a\" is invalid: [spec.a: Required value, spec.b: Required value: set it]"
+        );
+        assert_eq!(body["details"]["causes"].as_array().map(Vec::len), Some(3));
+        assert_eq!(body["details"]["kind"], "Widget");
+    }
+
+    #[test]
+    fn a_future_version_says_when_to_retry_in_header_and_body() {
+        let error = ApiError::future_version(9, 4);
+        assert_eq!(error.retry_after(), Some(1));
+        assert_eq!(error.body()["details"]["retryAfterSeconds"], 1);
+        assert_eq!(error.body()["message"], "Timeout: Too large resource version: 9, current: 4");
+    }
+
+    #[test]
+    fn unclassified_failures_have_no_reason() {
+        let body = ApiError::unclassified("boom").body();
+        assert_eq!(body.get("reason"), None);
+        assert_eq!(body["code"], 500);
+    }
+}

@@ -1,0 +1,112 @@
+use super::*;
+
+fn named(name: &str) -> Value {
+    json!({"metadata": {"name": name}})
+}
+
+fn names(snapshot: &Snapshot, namespace: &str) -> Vec<String> {
+    in_namespace(snapshot, namespace).map(|(key, _)| key.to_string()).collect()
+}
+
+#[test]
+fn two_writes_never_share_a_revision_even_of_different_resources() {
+    let store = Store::new();
+    let first = store.put("a", "x", None, named("x")).unwrap();
+    let second = store.put("b", "x", None, named("x")).unwrap();
+    assert_eq!((first.revision, second.revision, store.revision()), (2, 3, 3));
+    assert_eq!(second.value["metadata"]["resourceVersion"], "3");
+    assert_eq!((store.resource_revision("a"), store.resource_revision("b")), (2, 3));
+}
+
+#[test]
+fn a_write_over_another_state_than_expected_changes_nothing() {
+    let store = Store::new();
+    let first = store.put("a", "x", None, named("x")).unwrap();
+    let second = store.put("a", "x", Some(&first), named("x")).unwrap();
+    assert_eq!(store.put("a", "x", Some(&first), named("x")).unwrap_err(), Raced);
+    assert_eq!(store.put("a", "x", None, named("x")).unwrap_err(), Raced);
+    assert_eq!(store.remove("a", "x", &first).unwrap_err(), Raced);
+    assert_eq!(store.revision(), second.revision);
+}
+
+#[test]
+fn an_old_snapshot_shows_what_was_there_then() {
+    let store = Store::new();
+    let x = store.put("a", "n/x", None, named("x")).unwrap();
+    store.put("a", "n/y", None, named("y")).unwrap();
+    store.remove("a", "n/x", &x).unwrap();
+    assert_eq!(names(&store.snapshot_at("a", 1).unwrap(), ""), Vec::<String>::new());
+    assert_eq!(names(&store.snapshot_at("a", 3).unwrap(), ""), ["n/x", "n/y"]);
+    assert_eq!(names(&store.snapshot("a").0, ""), ["n/y"]);
+    store.compact();
+    assert_eq!(store.snapshot_at("a", 3).unwrap_err(), Compacted { current: 4 });
+    assert_eq!(names(&store.snapshot_at("a", 4).unwrap(), ""), ["n/y"]);
+}
+
+#[test]
+fn a_namespace_holds_its_own_objects_and_lists_follow_the_whole_key() {
+    let store = Store::new();
+    for key in ["ns/a", "ns-z/a", "ns0/a", "n/z"] {
+        store.put("a", key, None, named("x")).unwrap();
+    }
+    let (snapshot, _) = store.snapshot("a");
+    assert_eq!(names(&snapshot, ""), ["n/z", "ns-z/a", "ns/a", "ns0/a"]);
+    assert_eq!(names(&snapshot, "ns"), ["ns/a"]);
+}
+
+#[test]
+fn a_cursor_sees_each_change_once_in_small_bites_too() {
+    let store = Store::new();
+    let (_, mut cursor) = store.follow("a");
+    for name in ["x", "y", "z"] {
+        store.put("a", name, None, named(name)).unwrap();
+        store.put("b", name, None, named(name)).unwrap();
+    }
+    let mut seen = Vec::new();
+    loop {
+        let bite = store.changes("a", &mut cursor, 2).unwrap();
+        if bite.changes.is_empty() {
+            break;
+        }
+        seen.extend(bite.changes.iter().map(|change| change.key.to_string()));
+    }
+    assert_eq!(seen, ["x", "y", "z"]);
+    assert_eq!(cursor.revision, store.revision());
+}
+
+#[test]
+fn a_cursor_from_before_the_compaction_is_told_so() {
+    let store = Store::new();
+    store.put("a", "x", None, named("x")).unwrap();
+    let (_, mut slow) = store.follow("a");
+    store.put("a", "y", None, named("y")).unwrap();
+    store.compact();
+    assert!(store.changes("a", &mut slow, 10).is_err());
+    assert!(store.follow_from("a", 2).is_err());
+    assert!(store.follow_from("a", 3).is_ok());
+}
+
+#[test]
+fn a_resource_served_anew_ends_the_watches_of_its_former_life() {
+    let store = Store::new();
+    store.serve("a", true);
+    let (_, mut cursor) = store.follow("a");
+    let x = store.put("a", "x", None, named("x")).unwrap();
+    store.remove("a", "x", &x).unwrap();
+    store.end("a");
+    let last = store.changes("a", &mut cursor, 10).unwrap();
+    assert_eq!((last.changes.len(), last.ended), (2, true));
+    store.serve("a", true);
+    assert!(store.changes("a", &mut cursor, 10).unwrap().ended);
+    assert!(store.follow_from("a", 1).is_err(), "a new resource has no history");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_wakes_when_its_resource_changes() {
+    let store = Arc::new(Store::new());
+    let (_, mut cursor) = store.follow("a");
+    let writer = store.clone();
+    let write = async move { writer.put("a", "x", None, named("x")).map(drop) };
+    let (_, wrote) = tokio::join!(cursor.changed(), write);
+    assert!(wrote.is_ok());
+}

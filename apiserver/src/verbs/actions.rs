@@ -1,0 +1,184 @@
+//! What only some kinds do: binding and evicting Pods, limits of ConfigMaps, fields that never
+//! change.
+
+use serde_json::{Value, json};
+
+use super::decode::Body;
+use super::update::{self, Next};
+use super::{Answer, Call, delete, options};
+use crate::core::Core;
+use crate::kinds::Kind;
+use crate::selectors::LabelSelector;
+use crate::served::Cause;
+use crate::status::{self, About, ApiError, cause, invalid_value};
+use crate::storage;
+
+const MEBIBYTE: usize = 1024 * 1024;
+
+/// POST to a subresource of an object.
+pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiError> {
+    match (call.kind.served.plural.as_str(), call.subresource.as_str()) {
+        ("pods", "binding") => bind(core, call, &body.value),
+        ("pods", "eviction") => evict(core, call, &body.value),
+        _ => Err(ApiError::method()),
+    }
+}
+
+fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
+    let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
+    let now = core.clock.rfc3339();
+    let main = Call { subresource: String::new(), ..call.clone() };
+    update::change(core, &main, |held| {
+        let Some(held) = held else { return Err(call.not_found()) };
+        let bound = held["spec"]["nodeName"].as_str().unwrap_or_default();
+        if !bound.is_empty() {
+            let why = format!("pod {} is already assigned to node {bound:?}", call.name);
+            return Err(ApiError::conflict(
+                About { group: "", kind: "pods/binding", name: &call.name },
+                &why,
+            ));
+        }
+        let mut pod = held.clone();
+        pod["spec"]["nodeName"] = json!(node);
+        Ok(Next::Update(pod))
+    })?;
+    let status = Call { subresource: "status".to_owned(), ..call.clone() };
+    update::change(core, &status, |held| {
+        let Some(held) = held else { return Err(call.not_found()) };
+        let mut pod = held.clone();
+        pod["status"]["conditions"] = json!([
+            {"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}
+        ]);
+        Ok(Next::Update(pod))
+    })?;
+    Ok(Answer::created(status::accepted()))
+}
+
+fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError> {
+    let held = call.find(core)?;
+    let (budgets, _) = core.store.snapshot("poddisruptionbudgets.policy");
+    for (_, budget) in storage::in_namespace(&budgets, &call.namespace) {
+        if !selects(&budget.value["spec"]["selector"], &held.value) {
+            continue;
+        }
+        let observed = budget.value["status"]["observedGeneration"].as_i64().unwrap_or(0);
+        let allowed = budget.value["status"]["disruptionsAllowed"].as_i64().unwrap_or(0);
+        let text = "Cannot evict pod as it would violate the pod's disruption budget.";
+        if observed < crate::kinds::meta::generation(&budget.value) {
+            let name = crate::kinds::meta::text(&budget.value, "name");
+            let detail =
+                format!("The disruption budget {name} is still being processed by the server.");
+            return Err(ApiError::too_many(text, 10).because(cause(
+                "DisruptionBudget",
+                "",
+                detail,
+            )));
+        }
+        if allowed < 1 {
+            let error = ApiError::custom(429, "TooManyRequests", text);
+            return Err(error.because(cause(
+                "DisruptionBudget",
+                "",
+                "The budget allows no disruption now.",
+            )));
+        }
+    }
+    let main = Call { subresource: String::new(), ..call.clone() };
+    let options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
+    delete::delete(core, &main, &options, &mut Vec::new())?;
+    Ok(Answer::created(status::accepted()))
+}
+
+/// Does a `LabelSelector` object select an object's labels?
+pub(crate) fn selects(selector: &Value, object: &Value) -> bool {
+    let mut parts: Vec<String> = Vec::new();
+    for (key, value) in selector["matchLabels"].as_object().into_iter().flatten() {
+        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    }
+    for term in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = term["key"].as_str().unwrap_or_default();
+        let values: Vec<&str> =
+            term["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let values = values.join(",");
+        parts.push(match term["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    LabelSelector::parse(&parts.join(",")).is_ok_and(|selector| selector.matches(object))
+}
+
+/// ConfigMaps and Secrets hold at most a mebibyte.
+pub(crate) fn check_size(kind: &Kind, object: &Value) -> Option<Cause> {
+    let field = match (kind.served.group.as_str(), kind.name()) {
+        ("", "ConfigMap") => "[]",
+        ("", "Secret") => "data",
+        _ => return None,
+    };
+    let size = |field: &str| -> usize {
+        let entries = object[field].as_object();
+        entries.into_iter().flatten().map(|(_, value)| value.as_str().map_or(0, str::len)).sum()
+    };
+    let bytes = if field == "data" {
+        size("data") / 4 * 3
+    } else {
+        size("data") + size("binaryData") / 4 * 3
+    };
+    let message = "Too long: may not be more than 1048576 bytes";
+    (bytes > MEBIBYTE).then(|| cause("FieldValueTooLong", field, message))
+}
+
+/// Changes that a kind refuses.
+pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+    let immutable = |path: &str| {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        let (before, after) = (old.pointer(&pointer), new.pointer(&pointer));
+        let value = after.cloned().unwrap_or(Value::Null);
+        (before != after).then(|| invalid_value(path, &value, "field is immutable"))
+    };
+    let kind = &call.kind;
+    let paths: &[&str] = match (kind.served.group.as_str(), kind.name()) {
+        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => &["spec.selector"],
+        ("batch", "Job") => &["spec.selector", "spec.completionMode"],
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            return immutable("roleRef")
+                .map(|_| invalid_value("roleRef", &new["roleRef"], "cannot change roleRef"))
+                .into_iter()
+                .collect();
+        }
+        ("", "Secret") => {
+            let frozen = old["immutable"] == true
+                && (old["data"] != new["data"] || new["immutable"] != true);
+            let why = "Forbidden: field is immutable when `immutable` is set";
+            let mut causes: Vec<Cause> = immutable("type").into_iter().collect();
+            causes.extend(frozen.then(|| cause("FieldValueForbidden", "data", why)));
+            return causes;
+        }
+        ("", "ConfigMap") => {
+            let same = |field: &str| old[field] == new[field];
+            let frozen = old["immutable"] == true
+                && !(same("data") && same("binaryData") && new["immutable"] == true);
+            let why = "Forbidden: field is immutable when `immutable` is set";
+            return frozen.then(|| cause("FieldValueForbidden", "data", why)).into_iter().collect();
+        }
+        _ => &[],
+    };
+    paths.iter().filter_map(|path| immutable(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selectors_of_labels_and_expressions_select() {
+        let pod = json!({"metadata": {"labels": {"app": "a"}}});
+        assert!(selects(&json!({"matchLabels": {"app": "a"}}), &pod));
+        assert!(selects(&json!({}), &pod));
+        let other =
+            json!({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["a"]}]});
+        assert!(!selects(&other, &pod));
+    }
+}

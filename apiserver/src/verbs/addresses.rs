@@ -1,0 +1,104 @@
+//! Addresses of Services: cluster IPs from 10.0.0.0/24 and node ports from 30000.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::Call;
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::status::{About, ApiError, invalid_value};
+
+/// Address of the Service `kubernetes`.
+pub(crate) const FIRST: &str = "10.0.0.1";
+
+/// Gives a Service the addresses its type needs and keeps those it has.
+///
+/// The caller holds the address lock until the Service is stored.
+pub(crate) fn assign(
+    core: &Core,
+    call: &Call,
+    old: Option<&Value>,
+    service: &mut Value,
+) -> Result<(), ApiError> {
+    if !call.kind.is("", "services") {
+        return Ok(());
+    }
+    let kind = service["spec"]["type"].as_str().unwrap_or("ClusterIP").to_owned();
+    if kind == "ExternalName" {
+        return Ok(());
+    }
+    let taken = Taken::of(core, meta::text(service, "uid"));
+    let spec = &mut service["spec"];
+    let kept = old.map(|old| old["spec"]["clusterIP"].clone()).filter(Value::is_string);
+    if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
+        spec["clusterIP"] = match kept {
+            Some(address) => address,
+            None => taken.free_address()?.into(),
+        };
+    }
+    let address = spec["clusterIP"].as_str().unwrap_or_default().to_owned();
+    if taken.addresses.contains(&address) {
+        let why =
+            "failed to allocate IP ".to_owned() + &address + ": provided IP is already allocated";
+        let cause = invalid_value("spec.clusterIPs", &json!([address]), &why);
+        let name = meta::text(service, "name").to_owned();
+        return Err(ApiError::invalid(About::kind(&call.kind.served, &name), vec![cause]));
+    }
+    spec["clusterIPs"] = json!([address]);
+    crate::kinds::defaults::default(spec, "ipFamilies", json!(["IPv4"]));
+    crate::kinds::defaults::default(spec, "ipFamilyPolicy", json!("SingleStack"));
+    if kind == "NodePort" || kind == "LoadBalancer" {
+        node_ports(spec, old, taken.ports);
+    }
+    Ok(())
+}
+
+fn node_ports(spec: &mut Value, old: Option<&Value>, mut taken: BTreeSet<i64>) {
+    let before = old.and_then(|old| old["spec"]["ports"].as_array().cloned()).unwrap_or_default();
+    for port in crate::kinds::defaults::items(spec, "ports") {
+        if port["nodePort"].as_i64().unwrap_or(0) == 0 {
+            let same = before
+                .iter()
+                .find(|held| held["port"] == port["port"] && held["protocol"] == port["protocol"]);
+            let kept = same.and_then(|held| held["nodePort"].as_i64());
+            let free = kept.or_else(|| (30_000..32_768).find(|number| !taken.contains(number)));
+            port["nodePort"] = json!(free.unwrap_or(0));
+        }
+        taken.extend(port["nodePort"].as_i64());
+    }
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    addresses: BTreeSet<String>,
+    ports: BTreeSet<i64>,
+}
+
+impl Taken {
+    /// What Services other than `uid` hold.
+    fn of(core: &Core, uid: &str) -> Self {
+        let mut taken = Self::default();
+        let (services, _) = core.store.snapshot("services");
+        for (_, service) in &services {
+            if meta::text(&service.value, "uid") == uid {
+                continue;
+            }
+            let spec = &service.value["spec"];
+            let address = spec["clusterIP"].as_str().unwrap_or_default();
+            if !address.is_empty() && address != "None" {
+                taken.addresses.insert(address.to_owned());
+            }
+            for port in spec["ports"].as_array().into_iter().flatten() {
+                taken.ports.extend(port["nodePort"].as_i64());
+            }
+        }
+        taken
+    }
+
+    fn free_address(&self) -> Result<String, ApiError> {
+        let mut all = (2..255).map(|last| format!("10.0.0.{last}"));
+        all.find(|address| !self.addresses.contains(address))
+            .ok_or_else(|| ApiError::internal("failed to allocate a serviceIP: range is full"))
+    }
+}

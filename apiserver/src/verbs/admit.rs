@@ -1,0 +1,94 @@
+//! Checks before a write: does the namespace exist, is it alive, may this object go?
+
+use serde_json::Value;
+
+use super::Call;
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::status::{About, ApiError, cause};
+
+const NAMESPACE: &str = "namespaces";
+
+/// Namespaces that cannot be deleted.
+const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
+
+/// The namespace of a write must exist, and live when something is created.
+pub(crate) fn namespace(core: &Core, call: &Call, create: bool) -> Result<(), ApiError> {
+    if !call.kind.served.namespaced || call.namespace.is_empty() {
+        return Ok(());
+    }
+    let name = call.namespace.as_str();
+    let Some(held) = core.store.get(NAMESPACE, name) else {
+        return Err(ApiError::not_found(About { group: "", kind: NAMESPACE, name }));
+    };
+    if create && held.value["status"]["phase"] == "Terminating" {
+        let why = format!(
+            "unable to create new content in namespace {name} because it is being terminated"
+        );
+        let detail = format!("namespace {name} is being terminated");
+        let cause = cause("NamespaceTerminating", "metadata.namespace", detail);
+        return Err(ApiError::forbidden(call.about(), &why).because(cause));
+    }
+    Ok(())
+}
+
+/// Some namespaces stay.
+pub(crate) fn deletion(call: &Call) -> Result<(), ApiError> {
+    if call.kind.is("", NAMESPACE) && IMMORTAL.contains(&call.name.as_str()) {
+        return Err(ApiError::forbidden(call.about(), "this namespace may not be deleted"));
+    }
+    Ok(())
+}
+
+/// Instances of a dying definition are not made any more.
+pub(crate) fn definition(core: &Core, call: &Call) -> Result<(), ApiError> {
+    let Some(custom) = &call.kind.custom else { return Ok(()) };
+    let Some(held) = core.store.get(crate::crds::STORAGE, &custom.definition) else {
+        return Ok(());
+    };
+    if meta::terminating(&held.value) {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::forbidden(call.about(), why));
+    }
+    Ok(())
+}
+
+/// A body's namespace must be that of the URL; an absent one is filled in, one on a cluster-wide
+/// object dropped.
+pub(crate) fn match_namespace(call: &Call, object: &mut Value) -> Result<(), ApiError> {
+    let given = meta::text(object, "namespace");
+    let wanted = if call.kind.served.namespaced { call.namespace.as_str() } else { "" };
+    if given == wanted {
+        return Ok(());
+    }
+    if given.is_empty() {
+        meta::set(object, "namespace", wanted.into());
+    } else if wanted.is_empty() {
+        meta::set(object, "namespace", Value::Null);
+    } else {
+        let why =
+            "the namespace of the provided object does not match the namespace sent on the request";
+        return Err(ApiError::bad_request(why));
+    }
+    Ok(())
+}
+
+/// A body's name must be that of the URL.
+pub(crate) fn match_name(call: &Call, object: &Value) -> Result<(), ApiError> {
+    let given = meta::text(object, "name");
+    if given.is_empty() {
+        let why = format!(
+            "the name of the object ({given} based on URL) was undeterminable: name must be provided",
+            given = call.name
+        );
+        return Err(ApiError::bad_request(why));
+    }
+    if given != call.name {
+        let why = format!(
+            "the name of the object ({given}) does not match the name on the URL ({})",
+            call.name
+        );
+        return Err(ApiError::bad_request(why));
+    }
+    Ok(())
+}

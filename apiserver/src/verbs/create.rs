@@ -1,0 +1,137 @@
+//! POST: a new object.
+
+use serde_json::{Value, json};
+
+use super::decode::{self, Body};
+use super::{Answer, Call, addresses, admit, fields};
+use crate::core::Core;
+use crate::kinds::{Generation, defaults, meta};
+use crate::served::Cause;
+use crate::status::{About, ApiError};
+use crate::storage;
+
+/// How many generated names are tried.
+const ATTEMPTS: usize = 8;
+
+/// Creates an object from a body.
+pub(crate) fn create(
+    core: &Core,
+    call: &Call,
+    body: impl Into<Body>,
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let object =
+        decode::object(call, body.into(), warnings).map_err(|fault| fault.of_body(call))?;
+    create_decoded(core, call, object, false)
+}
+
+/// Creates a decoded object; `applied` ones bring their managed fields.
+pub(crate) fn create_decoded(
+    core: &Core,
+    call: &Call,
+    mut object: Value,
+    applied: bool,
+) -> Result<Answer, ApiError> {
+    admit::match_namespace(call, &mut object)?;
+    admit::namespace(core, call, true)?;
+    admit::definition(core, call)?;
+    let version = meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or(0);
+    let generates =
+        meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
+    for _ in 0..ATTEMPTS {
+        let mut attempt = object.clone();
+        prepare(core, call, &mut attempt, generates);
+        if !applied {
+            fields::track(core, call, None, &mut attempt);
+        }
+        match store(core, call, attempt, version) {
+            Err(error) if generates && error.reason() == "AlreadyExists" => {}
+            other => return other,
+        }
+    }
+    let name = meta::text(&object, "generateName").to_owned();
+    Err(ApiError::no_unique_name(About::resource(&call.kind.served, &name)))
+}
+
+/// Sets what the server owns.
+fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
+    let kind = &call.kind;
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"]
+    {
+        meta::set(object, field, Value::Null);
+    }
+    meta::set(object, "uid", core.entropy.uid().into());
+    meta::set(object, "creationTimestamp", core.clock.rfc3339().into());
+    if generates {
+        let base: String = meta::text(object, "generateName").chars().take(58).collect();
+        meta::set(object, "name", format!("{base}{}", core.entropy.suffix()).into());
+    }
+    if kind.facts.generation != Generation::Unmanaged {
+        meta::set(object, "generation", json!(1));
+    }
+    if kind.has_status() {
+        reset_status(call, object);
+    }
+    if kind.is("", "namespaces") {
+        object["spec"] = json!({"finalizers": ["kubernetes"]});
+    }
+    if kind.is("batch", "jobs") {
+        defaults::job_selector(object);
+    }
+}
+
+/// A new object has no status of its own, only what its kind starts with.
+fn reset_status(call: &Call, object: &mut Value) {
+    if let Value::Object(fields) = object {
+        fields.remove("status");
+    }
+    if call.kind.custom.is_none() {
+        defaults::apply(&call.kind, object);
+        call.kind.types.canonicalize(object);
+    }
+    if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        object["status"] = crate::crds::initial_status(object);
+    }
+}
+
+fn store(core: &Core, call: &Call, mut object: Value, version: u64) -> Result<Answer, ApiError> {
+    let kind = &call.kind;
+    let name = meta::text(&object, "name").to_owned();
+    let addresses = kind.is("", "services").then(|| core.addresses.lock());
+    addresses::assign(core, call, None, &mut object)?;
+    let causes = check(call, &object);
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(About::kind(&kind.served, &name), causes));
+    }
+    if version > 0 {
+        let text = "resourceVersion should not be set on objects to be created";
+        return Err(ApiError::unclassified(text));
+    }
+    let key = storage::key(&call.namespace, &name);
+    let about = About::resource(&kind.served, &name);
+    if let Some(held) = core.store.get(&kind.storage, &key) {
+        return Err(ApiError::already_exists(about, meta::terminating(&held.value)));
+    }
+    if call.options.dry_run {
+        return Ok(Answer::created(object));
+    }
+    let stored = core.store.put(&kind.storage, &key, None, kind.store(object));
+    let stored = stored.map_err(|_| ApiError::already_exists(about, false))?;
+    drop(addresses);
+    let answer = Answer::created(kind.present(&stored.value));
+    crate::crds::observe(core, kind, None, Some(&stored));
+    Ok(answer)
+}
+
+/// Everything that can be wrong with a new object.
+fn check(call: &Call, object: &Value) -> Vec<Cause> {
+    let mut causes = meta::check_new(&call.kind, object);
+    if let Some(custom) = &call.kind.custom {
+        causes.extend(custom.schema.validate(object, None));
+    }
+    if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        causes.extend(crate::crd_schema::check_crd(object, None));
+    }
+    causes.extend(super::actions::check_size(&call.kind, object));
+    causes
+}

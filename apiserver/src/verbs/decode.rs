@@ -1,0 +1,233 @@
+//! From a body to an object of the kind: version and kind checked, unknown fields dropped, defaults
+//! filled in.
+//!
+//! It is what kube-apiserver's typed decoding does, so its complaints are worded like Go's. What the
+//! object may say is checked later.
+
+use serde_json::Value;
+
+use super::Call;
+use super::options::FieldValidation;
+use crate::kinds::{defaults, meta};
+use crate::status::{About, ApiError, cause};
+
+/// A parsed body.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Body {
+    /// What it says.
+    pub(crate) value: Value,
+    /// Fields that it says twice, with their paths.
+    pub(crate) duplicates: Vec<String>,
+}
+
+impl From<Value> for Body {
+    fn from(value: Value) -> Self {
+        Self { value, duplicates: Vec::new() }
+    }
+}
+
+/// Why a body is no object of the kind.
+#[derive(Clone, Debug)]
+pub(crate) enum Fault {
+    /// Go could not decode it; its text.
+    Type(String),
+    /// Unknown or repeated fields under strict validation.
+    Strict(String),
+    /// Anything else.
+    Other(ApiError),
+}
+
+impl From<ApiError> for Fault {
+    fn from(error: ApiError) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl Fault {
+    /// As the answer to a POST or PUT.
+    pub(crate) fn of_body(self, call: &Call) -> ApiError {
+        let served = &call.kind.served;
+        let text = match self {
+            Self::Type(text) => text,
+            Self::Strict(text) => format!("strict decoding error: {text}"),
+            Self::Other(error) => return error,
+        };
+        let kind = &served.kind;
+        let version = &served.version;
+        ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {text}"
+        ))
+    }
+
+    /// As the answer to a PATCH that made `patched`.
+    pub(crate) fn of_patch(self, patched: &Value) -> ApiError {
+        let text = match self {
+            Self::Type(text) => text,
+            Self::Strict(text) => format!("strict decoding error: {text}"),
+            Self::Other(error) => return error,
+        };
+        let shown = Value::from(patched.to_string());
+        let message = format!("Invalid value: {shown}: {text}");
+        let cause = cause("FieldValueInvalid", "patch", message);
+        ApiError::invalid(About { group: "", kind: "", name: "" }, vec![cause])
+    }
+}
+
+/// Reads a body as an object of the call's kind.
+pub(crate) fn object(call: &Call, body: Body, warnings: &mut Vec<String>) -> Result<Value, Fault> {
+    let Body { value: mut object, duplicates } = body;
+    if object.is_null() && call.kind.custom.is_none() {
+        object = Value::Object(serde_json::Map::new());
+    }
+    check_kind(call, &object)?;
+    if let Some(text) = meta::wrong_type(&object) {
+        return Err(Fault::Type(text));
+    }
+    let custom = call.kind.custom.as_ref();
+    if let Some(text) = custom.and_then(|custom| custom.schema.embedded_fault(&object)) {
+        return Err(Fault::Type(text));
+    }
+    let mut complaints: Vec<String> =
+        duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
+    let unknown = settle(call, &mut object);
+    complaints.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    if !complaints.is_empty() {
+        match call.options.validation {
+            FieldValidation::Strict => return Err(Fault::Strict(complaints.join(", "))),
+            FieldValidation::Warn => warnings.extend(complaints),
+            FieldValidation::Ignore => {}
+        }
+    }
+    warnings.extend(meta::dedup_owners(&mut object));
+    Ok(object)
+}
+
+/// Brings an object into its kind's form; gives the paths of what it dropped.
+pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
+    let kind = &call.kind;
+    let mut unknown = meta::clean(object);
+    object["apiVersion"] = kind.served.api_version().into();
+    object["kind"] = kind.name().into();
+    if let Some(custom) = &kind.custom {
+        unknown.extend(custom.schema.prune(object));
+        custom.schema.default(object);
+    } else {
+        let metadata = object["metadata"].take();
+        unknown.extend(kind.types.drop_unknown(object));
+        object["metadata"] = metadata;
+        if kind.served.group != "apiextensions.k8s.io" {
+            defaults::strip_nulls(object);
+        }
+        defaults::apply(kind, object);
+        kind.types.canonicalize(object);
+    }
+    // Typed decoding goes field by field, so the order is that of the paths.
+    unknown.dedup();
+    meta::clean(object);
+    unknown
+}
+
+fn check_kind(call: &Call, object: &Value) -> Result<(), Fault> {
+    let served = &call.kind.served;
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    if !object.is_object() {
+        let go = match object {
+            Value::Array(_) => "array",
+            Value::String(_) => "string",
+            Value::Number(_) => "number",
+            Value::Bool(_) => "bool",
+            _ => "null",
+        };
+        let text = format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {go} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        );
+        return Err(ApiError::bad_request(text).into());
+    }
+    if served.custom {
+        check_custom(call, object, kind, version)
+    } else {
+        check_builtin(call, kind, version)
+    }
+}
+
+fn check_custom(call: &Call, object: &Value, kind: &str, version: &str) -> Result<(), Fault> {
+    let wanted = call.kind.served.api_version();
+    if kind.is_empty() {
+        let shown = excerpt(object.to_string().as_bytes());
+        let name = call.kind.name();
+        let text = format!(
+            "the object provided is unrecognized (must be of type {name}): Object 'Kind' is missing in '{object}' ({shown})"
+        );
+        return Err(ApiError::bad_request(text).into());
+    }
+    if version != wanted {
+        let text = format!(
+            "the API version in the data ({version}) does not match the expected API version ({wanted})"
+        );
+        return Err(ApiError::bad_request(text).into());
+    }
+    if kind != call.kind.name() {
+        let name = meta::text(object, "name").to_owned();
+        let about = About { group: &call.kind.served.group, kind: call.kind.name(), name: &name };
+        let message = format!("Invalid value: {kind:?}: must be {}", call.kind.name());
+        let cause = cause("FieldValueInvalid", "kind", message);
+        return Err(ApiError::invalid(about, vec![cause]).into());
+    }
+    Ok(())
+}
+
+fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), Fault> {
+    let served = &call.kind.served;
+    let wanted = served.api_version();
+    let kind = if kind.is_empty() { served.kind.as_str() } else { kind };
+    let version = if version.is_empty() { wanted.as_str() } else { version };
+    if version == wanted && kind == served.kind {
+        return Ok(());
+    }
+    let short = version.rsplit('/').next().unwrap_or(version);
+    let name = &served.kind;
+    let internal = if served.group.is_empty() {
+        "core"
+    } else {
+        served.group.split('.').next().unwrap_or_default()
+    };
+    let why = if kind == name {
+        format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )
+    } else {
+        format!("converting ({short}.{kind}) to ({internal}.{name}): unknown conversion")
+    };
+    let text = format!("{kind} in version {short:?} cannot be handled as a {name}: {why}");
+    Err(ApiError::bad_request(text).into())
+}
+
+/// The start of a body, as upstream shows it in errors.
+pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    if bytes.is_empty() {
+        return "<empty>".to_owned();
+    }
+    let object = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    let (head, more) = (&bytes[..bytes.len().min(30)], bytes.len() > 30);
+    let text = if object {
+        String::from_utf8_lossy(head).into_owned()
+    } else {
+        head.iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    if more { format!("{text} ...") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_text_only_when_it_looks_like_an_object() {
+        assert_eq!(excerpt(b""), "<empty>");
+        assert_eq!(excerpt(b"[]"), "5b5d");
+        assert_eq!(excerpt(b"{\"a\":"), "{\"a\":");
+        let long = br#"{"apiVersion":"a/b/c","kind":"Widget"}"#;
+        assert_eq!(excerpt(long), "{\"apiVersion\":\"a/b/c\",\"kind\":\" ...");
+    }
+}

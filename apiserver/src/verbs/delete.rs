@@ -1,0 +1,249 @@
+//! DELETE: of one object and of collections.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::list::Selection;
+use super::options::{DeleteOptions, Propagation};
+use super::{Answer, Call, admit};
+use crate::clock;
+use crate::core::Core;
+use crate::kinds::{Kind, meta};
+use crate::status::{self, About, ApiError};
+use crate::storage::{self, Object};
+
+const ATTEMPTS: usize = 64;
+const ORPHAN: &str = "orphan";
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// Deletes one object.
+pub(crate) fn delete(
+    core: &Core,
+    call: &Call,
+    options: &DeleteOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    admit::deletion(call)?;
+    for _ in 0..ATTEMPTS {
+        let held = call.find(core)?;
+        preconditions(call, options, &held.value)?;
+        warn(call, options, warnings);
+        if let Some(answer) = attempt(core, call, options, &held) {
+            return Ok(answer);
+        }
+    }
+    Err(ApiError::modified(call.about()))
+}
+
+fn preconditions(call: &Call, options: &DeleteOptions, held: &Value) -> Result<(), ApiError> {
+    let about = About::kind(&call.kind.served, &call.name);
+    let (uid, version) = (meta::text(held, "uid"), meta::text(held, "resourceVersion"));
+    if let Some(wanted) = options.uid.as_deref().filter(|wanted| *wanted != uid) {
+        let why = format!(
+            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). The object might have been deleted and then recreated"
+        );
+        return Err(ApiError::conflict(about, &why));
+    }
+    if let Some(wanted) = options.version.as_deref().filter(|wanted| *wanted != version) {
+        let why = format!(
+            "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record ({version}). The object might have been modified"
+        );
+        return Err(ApiError::conflict(about, &why));
+    }
+    Ok(())
+}
+
+fn warn(call: &Call, options: &DeleteOptions, warnings: &mut Vec<String>) {
+    warnings.clear();
+    if call.kind.facts.orphans && options.propagation.is_none() {
+        warnings.push("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning".to_owned());
+    }
+}
+
+/// One try; `None` when somebody else was faster.
+fn attempt(
+    core: &Core,
+    call: &Call,
+    options: &DeleteOptions,
+    held: &Arc<Object>,
+) -> Option<Answer> {
+    let kind = &call.kind;
+    let shown = &held.value;
+    let mut marked = shown.clone();
+    let finalizers = finalizers(kind, options, shown);
+    let pending = !finalizers.is_empty() || special(core, kind, &mut marked);
+    meta::set(&mut marked, "finalizers", json!(finalizers));
+    meta::clean(&mut marked);
+    let graceful =
+        if kind.is("", "pods") { graceful(core, options, &mut marked) } else { Grace::None };
+    match graceful {
+        Grace::Pending => return Some(Answer::ok(kind.present(shown))),
+        Grace::None if pending => mark(core, &mut marked),
+        _ => {}
+    }
+    let waits = pending || matches!(graceful, Grace::Wait);
+    if options.dry_run {
+        return Some(answer(kind, call, &marked, waits));
+    }
+    if !waits && matches!(graceful, Grace::None) {
+        return remove(core, call, held);
+    }
+    let mut current = held.clone();
+    if marked != *shown {
+        current = core.store.put(&kind.storage, &call.key(), Some(held), marked).ok()?;
+        crate::crds::observe(core, kind, Some(held), Some(&current));
+    }
+    if waits {
+        // What is under way may be over already.
+        let newest = core.store.get(&kind.storage, &call.key());
+        let newest = newest.filter(|newest| newest.revision == current.revision).unwrap_or(current);
+        return Some(Answer::ok(kind.present(&newest.value)));
+    }
+    remove(core, call, &current)
+}
+
+/// What a kind does on its own when it is deleted; does something hold it back?
+fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
+    if kind.is("", "namespaces") {
+        marked["status"]["phase"] = json!("Terminating");
+        return marked["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    }
+    if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
+        crate::crds::mark(marked, &core.clock.rfc3339());
+        return true;
+    }
+    false
+}
+
+fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> Option<Answer> {
+    let kind = &call.kind;
+    let revision = core.store.remove(&kind.storage, &call.key(), held).ok()?;
+    crate::crds::observe(core, kind, Some(held), None);
+    let mut last = held.value.clone();
+    meta::set(&mut last, "resourceVersion", revision.to_string().into());
+    Some(answer(kind, call, &last, false))
+}
+
+fn answer(kind: &Kind, call: &Call, last: &Value, waits: bool) -> Answer {
+    if waits || kind.facts.returns_object {
+        return Answer::ok(kind.present(last));
+    }
+    Answer::ok(status::deleted(&kind.served, &call.name, meta::text(last, "uid")))
+}
+
+/// The finalizers after the deletion's policy has been entered.
+fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String> {
+    let mut list = meta::finalizers(held);
+    if kind.is("apiextensions.k8s.io", "customresourcedefinitions")
+        && !list.iter().any(|name| name == crate::crds::FINALIZER)
+    {
+        list.push(crate::crds::FINALIZER.to_owned());
+    }
+    let has = |name: &str| list.iter().any(|held| held == name);
+    let default = kind.facts.orphans.then_some(Propagation::Orphan);
+    let policy = match options.propagation {
+        Some(policy) => Some(policy),
+        None if has(ORPHAN) => Some(Propagation::Orphan),
+        None if has(FOREGROUND) => Some(Propagation::Foreground),
+        None => default,
+    };
+    list.retain(|name| name != ORPHAN && name != FOREGROUND);
+    match policy {
+        Some(Propagation::Orphan) => list.push(ORPHAN.to_owned()),
+        Some(Propagation::Foreground) => list.push(FOREGROUND.to_owned()),
+        Some(Propagation::Background) | None => {}
+    }
+    list
+}
+
+/// Marks an object that must wait for its finalizers.
+fn mark(core: &Core, object: &mut Value) {
+    let first = object["metadata"]["deletionGracePeriodSeconds"].is_null();
+    if first && meta::generation(object) > 0 {
+        let next = meta::generation(object) + 1;
+        meta::set(object, "generation", next.into());
+    }
+    if !meta::terminating(object) {
+        meta::set(object, "deletionTimestamp", core.clock.rfc3339().into());
+    }
+    meta::set(object, "deletionGracePeriodSeconds", json!(0));
+}
+
+/// How a Pod goes.
+enum Grace {
+    /// Not gracefully.
+    None,
+    /// It is marked and waits for its kubelet.
+    Wait,
+    /// It is marked and goes at once.
+    Now,
+    /// It is going already, and no sooner than before.
+    Pending,
+}
+
+fn graceful(core: &Core, options: &DeleteOptions, pod: &mut Value) -> Grace {
+    let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    if let (true, Some(held)) = (meta::terminating(pod), held) {
+        if held == 0 {
+            return Grace::None;
+        }
+        return match options.grace.filter(|asked| *asked < held) {
+            None => Grace::Pending,
+            Some(asked) => shorten(core, pod, held, asked),
+        };
+    }
+    let own = pod["spec"]["terminationGracePeriodSeconds"].as_i64();
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    let idle = pod["spec"]["nodeName"].as_str().unwrap_or_default().is_empty();
+    let over = idle || phase == "Failed" || phase == "Succeeded";
+    let period = if over { 0 } else { options.grace.or(own).unwrap_or(0) };
+    meta::set(pod, "deletionTimestamp", core.clock.rfc3339_after(period).into());
+    meta::set(pod, "deletionGracePeriodSeconds", json!(period));
+    let next = meta::generation(pod) + 1;
+    if next > 1 {
+        meta::set(pod, "generation", json!(next));
+    }
+    if period > 0 { Grace::Wait } else { Grace::Now }
+}
+
+fn shorten(core: &Core, pod: &mut Value, held: i64, asked: i64) -> Grace {
+    let now = core.clock.seconds();
+    let ends = clock::parse(meta::text(pod, "deletionTimestamp")).unwrap_or(now);
+    let wanted = ends - held + asked;
+    let (at, period) = if wanted < now { (now, asked.min(1)) } else { (wanted, asked) };
+    meta::set(pod, "deletionTimestamp", core.clock.rfc3339_after(at - now).into());
+    meta::set(pod, "deletionGracePeriodSeconds", json!(period));
+    if period > 0 { Grace::Wait } else { Grace::Now }
+}
+
+/// Deletes what a selection holds; answers the list of it.
+pub(crate) fn collection(
+    core: &Core,
+    call: &Call,
+    selection: &Selection,
+    options: &DeleteOptions,
+) -> Result<Answer, ApiError> {
+    let (snapshot, revision) = core.store.snapshot(&call.kind.storage);
+    let chosen = storage::in_namespace(&snapshot, &call.namespace);
+    let mut items = Vec::new();
+    for (_, held) in chosen.filter(|(_, held)| selection.matches(&held.value)) {
+        let one = Call {
+            namespace: meta::text(&held.value, "namespace").to_owned(),
+            name: meta::text(&held.value, "name").to_owned(),
+            ..call.clone()
+        };
+        match delete(core, &one, options, &mut Vec::new()) {
+            Err(error) if error.code() != 404 => return Err(error),
+            _ => items.push(call.kind.present(&held.value)),
+        }
+    }
+    let served = &call.kind.served;
+    if !served.custom {
+        items.iter_mut().for_each(super::list::anonymous);
+    }
+    Ok(Answer::ok(json!({
+        "apiVersion": served.api_version(), "kind": served.list_kind,
+        "metadata": {"resourceVersion": revision.to_string()}, "items": items,
+    })))
+}

@@ -1,0 +1,101 @@
+//! What requests do: one module per verb, the same for every kind.
+//!
+//! All verbs run without waiting; only watches and reads from the future wait, and those live beside
+//! the HTTP code. How requests travel is not known here.
+
+pub(crate) mod actions;
+pub(crate) mod addresses;
+pub(crate) mod admit;
+pub(crate) mod create;
+pub(crate) mod decode;
+pub(crate) mod delete;
+pub(crate) mod fields;
+pub(crate) mod list;
+pub(crate) mod options;
+pub(crate) mod patch;
+pub(crate) mod reviews;
+pub(crate) mod scale;
+pub(crate) mod update;
+pub(crate) mod watch;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::auth::User;
+use crate::core::Core;
+use crate::kinds::Kind;
+use crate::status::{About, ApiError};
+use crate::storage::{self, Object};
+use options::WriteOptions;
+
+/// A request about a resource, decoded.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    /// The kind in the version of the URL.
+    pub(crate) kind: Arc<Kind>,
+    /// Namespace; empty for cluster-wide kinds and lists of all namespaces.
+    pub(crate) namespace: String,
+    /// Name; empty for collections.
+    pub(crate) name: String,
+    /// Subresource, may be empty.
+    pub(crate) subresource: String,
+    /// Who asks.
+    pub(crate) user: User,
+    /// Options of writes.
+    pub(crate) options: WriteOptions,
+}
+
+/// An answer with an object.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    /// HTTP status.
+    pub(crate) code: u16,
+    /// The object.
+    pub(crate) value: Value,
+}
+
+impl Answer {
+    /// 200.
+    pub(crate) fn ok(value: Value) -> Self {
+        Self { code: 200, value }
+    }
+
+    /// 201.
+    pub(crate) fn created(value: Value) -> Self {
+        Self { code: 201, value }
+    }
+}
+
+impl Call {
+    /// The object's key in the store.
+    pub(crate) fn key(&self) -> String {
+        storage::key(&self.namespace, &self.name)
+    }
+
+    /// For errors about the resource.
+    pub(crate) fn about(&self) -> About<'_> {
+        About::resource(&self.kind.served, &self.name)
+    }
+
+    /// It is not there.
+    pub(crate) fn not_found(&self) -> ApiError {
+        ApiError::not_found(self.about())
+    }
+
+    /// The subresource for managed fields.
+    pub(crate) fn tracked_subresource(&self) -> Option<&str> {
+        Some(self.subresource.as_str()).filter(|name| !name.is_empty())
+    }
+
+    /// Its object in the store.
+    pub(crate) fn find(&self, core: &Core) -> Result<Arc<Object>, ApiError> {
+        core.store.get(&self.kind.storage, &self.key()).ok_or_else(|| self.not_found())
+    }
+}
+
+/// GET of an object.
+pub(crate) fn get(core: &Core, call: &Call) -> Result<Answer, ApiError> {
+    let held = call.find(core)?;
+    Ok(Answer::ok(call.kind.present(&held.value)))
+}

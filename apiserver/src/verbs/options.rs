@@ -1,0 +1,403 @@
+//! Options of requests: what the query (or a `DeleteOptions` body) says, and what it may not say.
+
+use serde_json::Value;
+
+use crate::selectors::{FieldSelector, LabelSelector};
+use crate::served::Cause;
+use crate::status::{ApiError, forbidden_field, invalid_value, unsupported};
+
+/// The query of a URL, decoded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    /// Decodes `a=b&c=%20d`.
+    pub(crate) fn parse(text: &str) -> Self {
+        let decode = |part: &str| {
+            let spaced = part.replace('+', " ");
+            percent_encoding::percent_decode_str(&spaced).decode_utf8_lossy().into_owned()
+        };
+        let pairs = text.split('&').filter(|part| !part.is_empty()).map(|part| {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            (decode(key), decode(value))
+        });
+        Self { pairs: pairs.collect() }
+    }
+
+    /// The first value of a key; empty values count as absent.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        let pair = self.pairs.iter().find(|(held, _)| held == key)?;
+        Some(pair.1.as_str()).filter(|value| !value.is_empty())
+    }
+
+    /// Is the key there at all?
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.pairs.iter().any(|(held, _)| held == key)
+    }
+
+    /// Every value of a key.
+    fn all(&self, key: &str) -> impl Iterator<Item = &str> {
+        self.pairs.iter().filter(move |(held, _)| held == key).map(|(_, value)| value.as_str())
+    }
+
+    /// Anything but `false`, `0` and variants is true, junk too.
+    pub(crate) fn flag(&self, key: &str) -> Option<bool> {
+        let value = self.pairs.iter().find(|(held, _)| held == key)?.1.to_lowercase();
+        Some(value != "false" && value != "0")
+    }
+
+    fn integer(&self, key: &str) -> Result<Option<i64>, ApiError> {
+        let Some(text) = self.get(key) else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| {
+            ApiError::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
+        })
+    }
+}
+
+/// What happens to unknown fields.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FieldValidation {
+    /// Dropped.
+    Ignore,
+    /// Dropped with a warning.
+    #[default]
+    Warn,
+    /// Refused.
+    Strict,
+}
+
+/// Options of create, update, patch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WriteOptions {
+    /// Do everything but store.
+    pub(crate) dry_run: bool,
+    /// Who manages what is written.
+    pub(crate) manager: String,
+    /// Unknown fields.
+    pub(crate) validation: FieldValidation,
+    /// Take over other managers' fields.
+    pub(crate) force: bool,
+}
+
+fn dry_run<'a>(values: impl Iterator<Item = &'a str>, causes: &mut Vec<Cause>) -> bool {
+    let mut found = false;
+    for value in values.filter(|value| !value.is_empty()) {
+        found = true;
+        if value != "All" {
+            causes.push(unsupported("dryRun", value, &["All"]));
+        }
+    }
+    found
+}
+
+/// Reads write options; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
+pub(crate) fn write(
+    query: &Query,
+    kind: &str,
+    default_manager: &str,
+) -> Result<WriteOptions, ApiError> {
+    let mut causes = Vec::new();
+    let dry_run = dry_run(query.all("dryRun"), &mut causes);
+    let given = query.get("fieldManager");
+    if let Some(manager) = given {
+        if manager.len() > 128 {
+            let detail = "may not be more than 128 bytes";
+            causes.push(crate::status::cause(
+                "FieldValueTooLong",
+                "fieldManager",
+                format!("Too long: {detail}"),
+            ));
+        } else if manager.chars().any(char::is_control) {
+            causes.push(invalid_value(
+                "fieldManager",
+                &manager.into(),
+                "should not contain non-printable characters",
+            ));
+        }
+    }
+    let validation = match query.get("fieldValidation") {
+        None | Some("Warn") => FieldValidation::Warn,
+        Some("Ignore") => FieldValidation::Ignore,
+        Some("Strict") => FieldValidation::Strict,
+        Some(other) => {
+            causes.push(unsupported("fieldValidation", other, &["", "Ignore", "Warn", "Strict"]));
+            FieldValidation::Warn
+        }
+    };
+    if !causes.is_empty() {
+        return Err(ApiError::invalid_options(kind, causes));
+    }
+    let manager = given.unwrap_or(default_manager).to_owned();
+    Ok(WriteOptions { dry_run, manager, validation, force: query.flag("force").unwrap_or(false) })
+}
+
+/// What happens to dependents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They go later.
+    Background,
+    /// They go first.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// Options of delete and deletecollection.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DeleteOptions {
+    /// Do everything but store.
+    pub(crate) dry_run: bool,
+    /// Seconds until a Pod is gone.
+    pub(crate) grace: Option<i64>,
+    /// What happens to dependents.
+    pub(crate) propagation: Option<Propagation>,
+    /// The uid it must have.
+    pub(crate) uid: Option<String>,
+    /// The resourceVersion it must have.
+    pub(crate) version: Option<String>,
+}
+
+/// Reads delete options: from the body when there is one, else from the query.
+pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiError> {
+    let text = |name: &str| match body {
+        Value::Object(fields) => fields.get(name).and_then(Value::as_str).map(str::to_owned),
+        _ => query.get(name).map(str::to_owned),
+    };
+    let mut causes = Vec::new();
+    let (dry_run, grace, orphan) = match body {
+        Value::Object(fields) => {
+            let list = fields.get("dryRun").and_then(Value::as_array);
+            let values = list.into_iter().flatten().filter_map(Value::as_str);
+            let grace = fields.get("gracePeriodSeconds").and_then(Value::as_i64);
+            let orphan = fields.get("orphanDependents").and_then(Value::as_bool);
+            (dry_run(values, &mut causes), grace, orphan)
+        }
+        _ => (
+            dry_run(query.all("dryRun"), &mut causes),
+            query.integer("gracePeriodSeconds")?,
+            query.flag("orphanDependents"),
+        ),
+    };
+    let policy = text("propagationPolicy").filter(|policy| !policy.is_empty());
+    if orphan.is_some() && policy.is_some() {
+        let detail = "orphanDependents and deletionPropagation cannot be both set";
+        causes.push(invalid_value("propagationPolicy", &policy.clone().into(), detail));
+    }
+    let propagation = match policy.as_deref() {
+        Some("Background") => Some(Propagation::Background),
+        Some("Foreground") => Some(Propagation::Foreground),
+        Some("Orphan") => Some(Propagation::Orphan),
+        Some(other) => {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            causes.push(unsupported("propagationPolicy", other, &known));
+            None
+        }
+        None => {
+            orphan.map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background })
+        }
+    };
+    if !causes.is_empty() {
+        return Err(ApiError::invalid_options("DeleteOptions", causes));
+    }
+    let precondition = |name: &str| {
+        body["preconditions"][name].as_str().filter(|value| !value.is_empty()).map(str::to_owned)
+    };
+    // Negative periods mean one second.
+    let grace = grace.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    Ok(DeleteOptions {
+        dry_run,
+        grace,
+        propagation,
+        uid: precondition("uid"),
+        version: precondition("resourceVersion"),
+    })
+}
+
+/// How `resourceVersion` is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Match {
+    /// Not said.
+    Unset,
+    /// Exactly that version.
+    Exact,
+    /// That or a newer one.
+    NotOlderThan,
+}
+
+/// Options of list and watch.
+#[derive(Clone, Debug)]
+pub(crate) struct ListOptions {
+    /// Label selector.
+    pub(crate) labels: LabelSelector,
+    /// Field selector.
+    pub(crate) fields: FieldSelector,
+    /// Page size; 0 is no limit.
+    pub(crate) limit: usize,
+    /// Continue token, may be empty.
+    pub(crate) token: String,
+    /// Version as written, may be empty.
+    pub(crate) version: String,
+    /// How the version is meant.
+    pub(crate) matching: Match,
+    /// Wants bookmarks.
+    pub(crate) bookmarks: bool,
+    /// Wants the initial state as events.
+    pub(crate) initial: Option<bool>,
+    /// Seconds until a watch ends.
+    pub(crate) timeout: Option<u64>,
+}
+
+/// Reads and checks list options.
+pub(crate) fn list(query: &Query, watch: bool) -> Result<ListOptions, ApiError> {
+    let labels = LabelSelector::parse(query.get("labelSelector").unwrap_or_default());
+    let fields = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default());
+    let mut causes = Vec::new();
+    let limit = query.integer("limit")?.unwrap_or(0);
+    let timeout = query.integer("timeoutSeconds")?;
+    let options = ListOptions {
+        labels: labels.map_err(ApiError::bad_request)?,
+        fields: fields.map_err(ApiError::bad_request)?,
+        limit: usize::try_from(limit).unwrap_or(0),
+        token: query.get("continue").unwrap_or_default().to_owned(),
+        version: query.get("resourceVersion").unwrap_or_default().to_owned(),
+        matching: match query.get("resourceVersionMatch") {
+            Some("Exact") => Match::Exact,
+            Some("NotOlderThan") => Match::NotOlderThan,
+            _ => Match::Unset,
+        },
+        bookmarks: query.flag("allowWatchBookmarks").unwrap_or(false),
+        initial: query.flag("sendInitialEvents"),
+        timeout: timeout
+            .and_then(|seconds| u64::try_from(seconds).ok())
+            .filter(|seconds| *seconds > 0),
+    };
+    let matching = query.get("resourceVersionMatch").unwrap_or_default();
+    if watch {
+        options.check_watch(matching, &mut causes)
+    } else {
+        options.check_list(matching, &mut causes)
+    }
+    if causes.is_empty() {
+        Ok(options)
+    } else {
+        Err(ApiError::invalid_options("ListOptions", causes))
+    }
+}
+
+impl ListOptions {
+    /// Narrows it down to one name.
+    pub(crate) fn only(&mut self, name: &str) {
+        self.fields.require("metadata.name", name);
+    }
+
+    fn check_list(&self, matching: &str, causes: &mut Vec<Cause>) {
+        let field = "resourceVersionMatch";
+        let mut forbid = |holds: bool, detail: &str| {
+            if holds {
+                causes.push(forbidden_field(field, detail));
+            }
+        };
+        if !matching.is_empty() {
+            let detail = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            forbid(self.version.is_empty(), detail);
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            forbid(!self.token.is_empty(), detail);
+            let detail = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            forbid(self.matching == Match::Exact && self.version == "0", detail);
+            if self.matching == Match::Unset {
+                causes.push(unsupported(field, matching, &["Exact", "NotOlderThan", ""]));
+            }
+        }
+        if self.initial.is_some() {
+            let detail = "sendInitialEvents is forbidden for list";
+            causes.push(forbidden_field("sendInitialEvents", detail));
+        }
+    }
+
+    fn check_watch(&self, matching: &str, causes: &mut Vec<Cause>) {
+        let field = "resourceVersionMatch";
+        if self.initial.is_some() && matching != "NotOlderThan" {
+            let detail = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            causes.push(forbidden_field(field, detail));
+        }
+        if matching.is_empty() {
+            return;
+        }
+        if self.initial.is_none() {
+            let detail =
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+            causes.push(forbidden_field(field, detail));
+        }
+        if matching != "NotOlderThan" {
+            causes.push(unsupported(field, matching, &["NotOlderThan"]));
+        }
+        if !self.token.is_empty() {
+            let detail = "resourceVersionMatch is forbidden when continue is provided";
+            causes.push(forbidden_field(field, detail));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn junk_flags_are_true_and_junk_numbers_are_refused() {
+        let query = Query::parse("watch=abc&allowWatchBookmarks=0&limit=x&labelSelector=a%3Db");
+        assert_eq!(
+            (query.flag("watch"), query.flag("allowWatchBookmarks")),
+            (Some(true), Some(false))
+        );
+        assert_eq!(query.get("labelSelector"), Some("a=b"));
+        let error = list(&query, false).unwrap_err();
+        assert_eq!(
+            (error.code(), error.message()),
+            (400, "strconv.ParseInt: parsing \"x\": invalid syntax")
+        );
+    }
+
+    #[test]
+    fn list_options_that_contradict_each_other_are_forbidden() {
+        for (text, watch, causes) in [
+            ("resourceVersionMatch=Exact", false, 1),
+            ("resourceVersionMatch=Exact&resourceVersion=0", false, 1),
+            ("resourceVersionMatch=Nope&resourceVersion=1", false, 1),
+            ("resourceVersionMatch=NotOlderThan&continue=x", false, 2),
+            ("sendInitialEvents=true", false, 1),
+            ("sendInitialEvents=true", true, 1),
+            ("resourceVersionMatch=NotOlderThan&resourceVersion=1", true, 1),
+            ("sendInitialEvents=true&resourceVersionMatch=Exact", true, 2),
+        ] {
+            let error = list(&Query::parse(text), watch).unwrap_err();
+            assert_eq!((error.code(), error.causes().len()), (422, causes), "{text}");
+        }
+        let fine = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan";
+        assert!(list(&Query::parse(fine), true).is_ok());
+    }
+
+    #[test]
+    fn delete_options_come_from_the_body_before_the_query() {
+        let query = Query::parse("propagationPolicy=Orphan");
+        let options = delete(&query, &Value::Null).unwrap();
+        assert_eq!(options.propagation, Some(Propagation::Orphan));
+        let body = json!({"propagationPolicy": "Foreground", "gracePeriodSeconds": -1,
+            "preconditions": {"uid": "u"}});
+        let options = delete(&query, &body).unwrap();
+        assert_eq!(options.propagation, Some(Propagation::Foreground));
+        assert_eq!((options.grace, options.uid.as_deref()), (Some(1), Some("u")));
+        let error = delete(&query, &json!({"propagationPolicy": "Foo"})).unwrap_err();
+        assert!(error.message().ends_with(
+            "Unsupported value: \"Foo\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+        ));
+    }
+
+    #[test]
+    fn a_dry_run_is_all_or_nothing() {
+        assert!(write(&Query::parse("dryRun=All"), "CreateOptions", "x").unwrap().dry_run);
+        assert!(write(&Query::parse("dryRun=Some"), "CreateOptions", "x").is_err());
+    }
+}

@@ -1,0 +1,255 @@
+//! PATCH: JSON, merge and strategic merge patches, and server-side apply.
+
+use serde_json::Value;
+
+use super::decode::{self, Body};
+use super::update::{self, Next, SentVersion};
+use super::{Answer, Call, admit, fields};
+use crate::apply::{ApplyError, ApplyRequest, Conflict};
+use crate::core::Core;
+use crate::kinds::meta;
+use crate::patch::{self, PatchError};
+use crate::status::{ApiError, cause, forbidden_field, required};
+
+/// How a patch is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// RFC 6902.
+    Json,
+    /// RFC 7396.
+    Merge,
+    /// Merge by the kind's merge keys.
+    Strategic,
+    /// Server-side apply.
+    Apply,
+}
+
+/// More operations than this are refused.
+const MOST: usize = 10_000;
+
+/// Checks what only concerns patches.
+pub(crate) fn check_options(form: Form, named: bool, force: bool) -> Result<(), ApiError> {
+    let mut causes = Vec::new();
+    if form == Form::Apply && !named {
+        causes.push(required("fieldManager", "is required for apply patch"));
+    }
+    if form != Form::Apply && force {
+        causes.push(forbidden_field("force", "may not be specified for non-apply patch"));
+    }
+    if causes.is_empty() { Ok(()) } else { Err(ApiError::invalid_options("PatchOptions", causes)) }
+}
+
+/// Patches an object.
+pub(crate) fn patch(
+    core: &Core,
+    call: &Call,
+    form: Form,
+    body: &Body,
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    if form == Form::Apply {
+        return apply(core, call, body, warnings);
+    }
+    check_patch(form, &body.value)?;
+    update::change(core, call, |held| {
+        let Some(held) = held else { return Err(call.not_found()) };
+        warnings.clear();
+        let patched = patched(call, form, held, &body.value)?;
+        let named = SentVersion::of(&patched)?;
+        let decoded = decode::object(call, patched.clone().into(), warnings);
+        let mut object = decoded.map_err(|fault| fault.of_patch(&patched))?;
+        admit::match_namespace(call, &mut object)?;
+        admit::match_name(call, &object)?;
+        named.check(call, held)?;
+        Ok(Next::Update(object))
+    })
+}
+
+fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
+    match (form, body) {
+        (Form::Json, Value::Array(operations)) if operations.len() > MOST => {
+            let found = operations.len();
+            let text =
+                format!("The allowed maximum operations in a JSON patch is {MOST}, got {found}");
+            Err(ApiError::too_large(text))
+        }
+        (Form::Json, Value::Array(_)) | (Form::Merge | Form::Strategic, Value::Object(_)) => Ok(()),
+        (Form::Json, other) => {
+            let found = type_name(other);
+            let text = format!(
+                "error decoding patch: json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
+            );
+            Err(ApiError::bad_request(text))
+        }
+        (Form::Merge, _) => Err(ApiError::bad_request("Invalid JSON Patch")),
+        (_, other) => {
+            let found = type_name(other);
+            let text = format!(
+                "error decoding patch: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+            );
+            Err(ApiError::bad_request(text))
+        }
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value, ApiError> {
+    match form {
+        Form::Json => patch::json(held, body).map_err(refused),
+        Form::Strategic => patch::strategic(fields::types(call), held, body).map_err(refused),
+        Form::Merge | Form::Apply => Ok(patch::merge(held, body)),
+    }
+}
+
+fn refused(error: PatchError) -> ApiError {
+    if error.code == 422 {
+        return ApiError::unprocessable();
+    }
+    ApiError::custom(error.code, error.reason, error.message)
+}
+
+fn apply(
+    core: &Core,
+    call: &Call,
+    body: &Body,
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let mut intent = body.value.clone();
+    check_intent(call, &intent)?;
+    if let Some(text) = meta::wrong_type(&intent) {
+        return Err(decode::Fault::Type(text).of_body(call));
+    }
+    admit::match_namespace(call, &mut intent)?;
+    admit::match_name(call, &intent)?;
+    let sent = SentVersion::of(&intent)?;
+    meta::set(&mut intent, "resourceVersion", Value::Null);
+    let now = core.clock.rfc3339();
+    update::change(core, call, |held| {
+        warnings.clear();
+        check_held(call, &intent, held, &sent)?;
+        let merged = crate::apply::apply(&ApplyRequest {
+            schema: fields::types(call),
+            live: held,
+            intent: &intent,
+            manager: &call.options.manager,
+            force: call.options.force,
+            api_version: &call.kind.served.api_version(),
+            subresource: call.tracked_subresource(),
+            now: &now,
+        });
+        let merged = merged.map_err(refused_apply)?;
+        let decoded = decode::object(call, merged.into(), warnings);
+        let object = decoded.map_err(|fault| fault.of_body(call))?;
+        Ok(Next::Apply(object))
+    })
+}
+
+/// What an apply body must and must not say.
+fn check_intent(call: &Call, intent: &Value) -> Result<(), ApiError> {
+    if intent["metadata"].get("managedFields").is_some_and(|list| !list.is_null()) {
+        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+    }
+    let text = |field: &str| intent.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    if kind != call.kind.name() || api_version != call.kind.served.api_version() {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let text = format!("invalid object type: {group}/{version}, Kind={kind}");
+        return Err(ApiError::bad_request(text));
+    }
+    Ok(())
+}
+
+fn check_held(
+    call: &Call,
+    intent: &Value,
+    held: Option<&Value>,
+    sent: &SentVersion,
+) -> Result<(), ApiError> {
+    let uid = meta::text(intent, "uid");
+    match held {
+        None if !call.subresource.is_empty() => Err(call.not_found()),
+        None if !uid.is_empty() => {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            Err(ApiError::conflict(call.about(), &why))
+        }
+        None => Ok(()),
+        Some(held) if sent.is_set() => sent.check(call, held),
+        Some(_) => Ok(()),
+    }
+}
+
+fn refused_apply(error: ApplyError) -> ApiError {
+    match error {
+        ApplyError::Invalid { code, reason, message } => ApiError::custom(code, reason, message),
+        ApplyError::Conflicts(conflicts) => {
+            let message = summary(&conflicts);
+            let causes = conflicts.into_iter();
+            let causes =
+                causes.map(|one| cause("FieldManagerConflict", &one.field, one.message)).collect();
+            ApiError::apply_conflict(message, causes)
+        }
+    }
+}
+
+/// One line for one conflict, else one block per manager.
+fn summary(conflicts: &[Conflict]) -> String {
+    if let [one] = conflicts {
+        return format!("Apply failed with 1 conflict: {}: {}", one.message, one.field);
+    }
+    let mut managers: Vec<&str> = conflicts.iter().map(|one| one.message.as_str()).collect();
+    managers.sort_unstable();
+    managers.dedup();
+    let blocks: Vec<String> = managers
+        .iter()
+        .map(|manager| {
+            let held = conflicts.iter().filter(|one| one.message == *manager);
+            let paths: Vec<String> = held.map(|one| format!("- {}", one.field)).collect();
+            let who = manager.strip_prefix("conflict ").unwrap_or(manager);
+            format!("conflicts {who}:\n{}", paths.join("\n"))
+        })
+        .collect();
+    format!("Apply failed with {} conflicts: {}", conflicts.len(), blocks.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conflicts_are_told_by_manager() {
+        let one = |manager: &str, field: &str| Conflict {
+            message: format!("conflict with {manager:?}"),
+            field: field.to_owned(),
+        };
+        assert_eq!(
+            summary(&[one("m1", ".data.k")]),
+            "Apply failed with 1 conflict: conflict with \"m1\": .data.k"
+        );
+        assert_eq!(
+            summary(&[one("m2", ".a"), one("m1", ".b"), one("m1", ".c")]),
+            "Apply failed with 3 conflicts: conflicts with \"m1\":\n- .b\n- .c\nconflicts with \"m2\":\n- .a"
+        );
+    }
+
+    #[test]
+    fn apply_needs_a_manager_and_only_apply_may_force() {
+        assert!(check_options(Form::Apply, true, true).is_ok());
+        let error = check_options(Form::Apply, false, false).unwrap_err();
+        assert!(
+            error.message().ends_with("fieldManager: Required value: is required for apply patch")
+        );
+        assert!(check_options(Form::Merge, true, true).is_err());
+    }
+}

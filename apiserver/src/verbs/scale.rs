@@ -1,0 +1,203 @@
+//! The scale subresource: replicas of any kind, seen as an autoscaling/v1 Scale.
+
+use serde_json::{Value, json};
+
+use super::decode::Body;
+use super::patch::Form;
+use super::update::{self, Next, SentVersion};
+use super::{Answer, Call, admit};
+use crate::core::Core;
+use crate::patch;
+use crate::status::{About, ApiError, invalid_value};
+
+/// Paths of a kind's scale.
+struct Paths {
+    spec: Vec<String>,
+    status: Vec<String>,
+    /// Where the selector is; `None` makes it from `spec.selector`.
+    selector: Option<Vec<String>>,
+}
+
+impl Paths {
+    fn of(call: &Call) -> Self {
+        let split = |path: &str| -> Vec<String> {
+            path.split('.').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+        };
+        match call.kind.custom.as_ref().and_then(|custom| custom.scale.as_ref()) {
+            Some([spec, status, selector]) => {
+                Self { spec: split(spec), status: split(status), selector: Some(split(selector)) }
+            }
+            None => Self {
+                spec: split("spec.replicas"),
+                status: split("status.replicas"),
+                selector: None,
+            },
+        }
+    }
+}
+
+fn read<'a>(object: &'a Value, path: &[String]) -> Option<&'a Value> {
+    path.iter().try_fold(object, |value, part| value.get(part))
+}
+
+fn write(object: &mut Value, path: &[String], value: Value) {
+    let mut held = object;
+    for part in path {
+        if !held.is_object() {
+            *held = json!({});
+        }
+        held = &mut held[part.as_str()];
+    }
+    *held = value;
+}
+
+/// The Scale of an object.
+fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
+    let paths = Paths::of(call);
+    let dotted = format!(".{}", paths.spec.join("."));
+    let wanted = read(object, &paths.spec).and_then(Value::as_i64);
+    let Some(wanted) = wanted else {
+        let text = format!("the spec replicas field {dotted:?} does not exist");
+        return Err(ApiError::internal_bare(&text));
+    };
+    let have = read(object, &paths.status).and_then(Value::as_i64).unwrap_or(0);
+    let mut spec = json!({});
+    if wanted != 0 {
+        spec["replicas"] = json!(wanted);
+    }
+    let mut status = json!({"replicas": have});
+    let selector = match &paths.selector {
+        Some(path) if path.is_empty() => String::new(),
+        Some(path) => read(object, path).and_then(Value::as_str).unwrap_or_default().to_owned(),
+        None => selector_text(&object["spec"]["selector"]),
+    };
+    if !selector.is_empty() {
+        status["selector"] = json!(selector);
+    }
+    let mut metadata = json!({});
+    for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(value) = object["metadata"].get(field) {
+            metadata[field] = value.clone();
+        }
+    }
+    Ok(json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1",
+        "metadata": metadata, "spec": spec, "status": status,
+    }))
+}
+
+/// A label selector as text: `a=b,c in (d,e)`.
+fn selector_text(selector: &Value) -> String {
+    let fields = selector.get("matchLabels").and_then(Value::as_object).or_else(|| {
+        // Replication controllers have plain maps.
+        selector.as_object().filter(|_| selector.get("matchExpressions").is_none())
+    });
+    let mut parts: Vec<String> = fields
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
+        .collect();
+    for term in selector["matchExpressions"].as_array().into_iter().flatten() {
+        let key = term["key"].as_str().unwrap_or_default();
+        let values: Vec<&str> =
+            term["values"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let values = values.join(",");
+        parts.push(match term["operator"].as_str().unwrap_or_default() {
+            "In" => format!("{key} in ({values})"),
+            "NotIn" => format!("{key} notin ({values})"),
+            "DoesNotExist" => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    parts.sort();
+    parts.join(",")
+}
+
+/// GET of a scale.
+pub(crate) fn get(core: &Core, call: &Call) -> Result<Answer, ApiError> {
+    let held = call.find(core)?;
+    Ok(Answer::ok(scale(call, &call.kind.present(&held.value))?))
+}
+
+/// PUT of a scale.
+pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiError> {
+    let wanted = body.value.clone();
+    store(core, call, |_| Ok(wanted.clone()))
+}
+
+/// PATCH of a scale.
+pub(crate) fn patch(core: &Core, call: &Call, form: Form, body: &Body) -> Result<Answer, ApiError> {
+    if form == Form::Apply {
+        let name = &call.name;
+        let place = if call.namespace.is_empty() {
+            name.clone()
+        } else {
+            format!("{}/{name}", call.namespace)
+        };
+        let text = format!(
+            "failed to convert new object ({place}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+        );
+        return Err(ApiError::unclassified(text));
+    }
+    store(core, call, |present| match form {
+        Form::Json => patch::json(present, &body.value).map_err(|_| ApiError::unprocessable()),
+        _ => Ok(patch::merge(present, &body.value)),
+    })
+}
+
+fn store(
+    core: &Core,
+    call: &Call,
+    mut make: impl FnMut(&Value) -> Result<Value, ApiError>,
+) -> Result<Answer, ApiError> {
+    let paths = Paths::of(call);
+    let answer = update::change(core, call, |held| {
+        let Some(held) = held else { return Err(call.not_found()) };
+        // Without replicas there is nothing to show, but one may be set.
+        let present = scale(call, held).or_else(|error| {
+            if call.kind.served.custom {
+                Err(error)
+            } else {
+                Ok(json!({"metadata": held["metadata"]}))
+            }
+        })?;
+        let mut wanted = make(&present)?;
+        admit::match_namespace(call, &mut wanted)?;
+        admit::match_name(call, &wanted)?;
+        let sent = SentVersion::of(&wanted)?;
+        if sent.is_set() {
+            sent.check(call, held)?;
+        }
+        let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
+        if replicas < 0 {
+            let why = "must be greater than or equal to 0";
+            let cause = invalid_value("spec.replicas", &json!(replicas), why);
+            let about = About { group: "autoscaling", kind: "Scale", name: &call.name };
+            return Err(ApiError::invalid(about, vec![cause]));
+        }
+        let mut next = held.clone();
+        write(&mut next, &paths.spec, json!(replicas));
+        Ok(Next::Update(next))
+    })?;
+    Ok(Answer::ok(scale(call, &answer.value)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selector_prints_as_text() {
+        let selector = json!({"matchLabels": {"b": "2", "a": "1"},
+            "matchExpressions": [{"key": "c", "operator": "NotIn", "values": ["x", "y"]}]});
+        assert_eq!(selector_text(&selector), "a=1,b=2,c notin (x,y)");
+        assert_eq!(selector_text(&json!({"app": "a"})), "app=a");
+    }
+
+    #[test]
+    fn writing_makes_the_way_to_its_path() {
+        let mut object = json!({});
+        write(&mut object, &["spec".into(), "pool".into(), "size".into()], json!(3));
+        assert_eq!(object, json!({"spec": {"pool": {"size": 3}}}));
+    }
+}

@@ -1,0 +1,284 @@
+//! Changes of existing objects: PUT, and what patches come down to.
+//!
+//! A change is computed from the present object and stored only if that is still the present one,
+//! else computed again. Writes that change nothing store nothing.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::decode::{self, Body};
+use super::{Answer, Call, addresses, admit, create, fields};
+use crate::core::Core;
+use crate::kinds::{Generation, Kind, meta};
+use crate::served::Cause;
+use crate::status::{About, ApiError, invalid_value};
+use crate::storage::Object;
+
+/// How often a change is computed anew before giving up.
+const ATTEMPTS: usize = 64;
+
+/// What to make of the present object (`None`: there is none).
+pub(crate) enum Next {
+    /// Store this; managed fields are tracked for the call's manager.
+    Update(Value),
+    /// Store this; it brings its managed fields.
+    Apply(Value),
+}
+
+/// PUT.
+pub(crate) fn replace(
+    core: &Core,
+    call: &Call,
+    body: Body,
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let mut object = decode::object(call, body, warnings).map_err(|fault| fault.of_body(call))?;
+    admit::match_namespace(call, &mut object)?;
+    admit::match_name(call, &object)?;
+    let sent = SentVersion::of(&object)?;
+    change(core, call, |held| match held {
+        Some(held) => {
+            precondition(call, held, &object)?;
+            sent.check(call, held)?;
+            Ok(Next::Update(object.clone()))
+        }
+        None if call.kind.facts.create_on_update && call.subresource.is_empty() => {
+            let mut fresh = object.clone();
+            meta::set(&mut fresh, "resourceVersion", Value::Null);
+            Ok(Next::Update(fresh))
+        }
+        None => Err(call.not_found()),
+    })
+}
+
+/// The uid that a body names must be that of the object.
+fn precondition(call: &Call, held: &Value, object: &Value) -> Result<(), ApiError> {
+    let (wanted, uid) = (meta::text(object, "uid"), meta::text(held, "uid"));
+    if wanted.is_empty() || wanted == uid {
+        return Ok(());
+    }
+    let key = format!("/registry/{}/{}", call.kind.storage, call.key());
+    Err(ApiError::conflict(
+        call.about(),
+        &format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {wanted}, UID in object meta: {uid}"
+        ),
+    ))
+}
+
+/// The version that a body names.
+#[derive(Clone, Debug)]
+pub(crate) struct SentVersion(Option<u64>);
+
+impl SentVersion {
+    /// Reads it; junk is an unclassified failure.
+    pub(crate) fn of(object: &Value) -> Result<Self, ApiError> {
+        let text = meta::text(object, "resourceVersion");
+        if text.is_empty() || text == "0" {
+            return Ok(Self(None));
+        }
+        let parsed = text.parse().map(|version| Self(Some(version)));
+        parsed.map_err(|_| {
+            ApiError::unclassified(format!("strconv.ParseUint: parsing {text:?}: invalid syntax"))
+        })
+    }
+
+    /// Does the body name one?
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// It must be the present one; without one the kind must allow that.
+    pub(crate) fn check(&self, call: &Call, held: &Value) -> Result<(), ApiError> {
+        match self.0 {
+            Some(version) if version.to_string() == meta::text(held, "resourceVersion") => Ok(()),
+            Some(_) => Err(ApiError::modified(call.about())),
+            None if call.kind.facts.unconditional => Ok(()),
+            None => {
+                let cause = invalid_value(
+                    "metadata.resourceVersion",
+                    &0.into(),
+                    "must be specified for an update",
+                );
+                Err(ApiError::invalid(call.about(), vec![cause]))
+            }
+        }
+    }
+}
+
+/// Computes the next state with `make` and stores it.
+pub(crate) fn change(
+    core: &Core,
+    call: &Call,
+    mut make: impl FnMut(Option<&Value>) -> Result<Next, ApiError>,
+) -> Result<Answer, ApiError> {
+    for _ in 0..ATTEMPTS {
+        let held = core.store.get(&call.kind.storage, &call.key());
+        let Some(held) = held else {
+            let (object, applied) = match make(None)? {
+                Next::Update(object) => (object, false),
+                Next::Apply(object) => (object, true),
+            };
+            match create::create_decoded(core, call, object, applied) {
+                Err(error) if error.reason() == "AlreadyExists" => continue,
+                other => return other,
+            }
+        };
+        let shown = call.kind.present(&held.value);
+        let next = make(Some(&shown))?;
+        if let Some(answer) = attempt(core, call, &held, &shown, next)? {
+            return Ok(answer);
+        }
+    }
+    Err(ApiError::modified(call.about()))
+}
+
+/// One try; `None` when somebody else was faster.
+fn attempt(
+    core: &Core,
+    call: &Call,
+    held: &Arc<Object>,
+    shown: &Value,
+    next: Next,
+) -> Result<Option<Answer>, ApiError> {
+    admit::namespace(core, call, false)?;
+    let kind = &call.kind;
+    let (mut object, applied) = match next {
+        Next::Update(object) => (object, false),
+        Next::Apply(object) => (object, true),
+    };
+    prepare(call, shown, &mut object);
+    if !applied {
+        fields::track(core, call, Some(shown), &mut object);
+    }
+    let addresses = kind.is("", "services").then(|| core.addresses.lock());
+    addresses::assign(core, call, Some(shown), &mut object)?;
+    let causes = check(call, shown, &object);
+    if !causes.is_empty() {
+        return Err(ApiError::invalid(About::kind(&kind.served, &call.name), causes));
+    }
+    meta::copy(shown, &mut object, "resourceVersion");
+    if fields::unchanged(shown, &object) {
+        return Ok(Some(Answer::ok(shown.clone())));
+    }
+    if finished(kind, &object) {
+        return Ok(remove(core, call, held).then(|| Answer::ok(object)));
+    }
+    if call.options.dry_run {
+        return Ok(Some(Answer::ok(object)));
+    }
+    let stored = core.store.put(&kind.storage, &call.key(), Some(held), kind.store(object));
+    drop(addresses);
+    let Ok(stored) = stored else { return Ok(None) };
+    let answer = Answer::ok(kind.present(&stored.value));
+    crate::crds::observe(core, kind, Some(held), Some(&stored));
+    Ok(Some(answer))
+}
+
+/// Removes what nothing holds back any more.
+fn remove(core: &Core, call: &Call, held: &Arc<Object>) -> bool {
+    if call.options.dry_run {
+        return true;
+    }
+    let removed = core.store.remove(&call.kind.storage, &call.key(), held).is_ok();
+    if removed {
+        crate::crds::observe(core, &call.kind, Some(held), None);
+    }
+    removed
+}
+
+/// Is the object terminating with nothing left to wait for?
+pub(crate) fn finished(kind: &Kind, object: &Value) -> bool {
+    let grace = object["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+    let held_back = kind.is("", "namespaces")
+        && object["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
+    meta::terminating(object) && grace == 0 && meta::finalizers(object).is_empty() && !held_back
+}
+
+/// Sets what the server owns and resets what the endpoint may not change.
+fn prepare(call: &Call, shown: &Value, object: &mut Value) {
+    let kind = &call.kind;
+    let part = |field: &str| shown.get(field).cloned();
+    match call.subresource.as_str() {
+        "status" => {
+            let status = object.get("status").cloned();
+            let metadata = object["metadata"].clone();
+            *object = shown.clone();
+            put_part(object, "status", status);
+            meta::set(object, "managedFields", metadata["managedFields"].clone());
+            if kind.is("", "namespaces") || kind.is("", "nodes") {
+                // These keep labels and annotations written along with a status.
+                for field in ["labels", "annotations"] {
+                    meta::set(object, field, metadata[field].clone());
+                }
+            }
+        }
+        "finalize" => {
+            let finalizers = object["spec"]["finalizers"].clone();
+            *object = shown.clone();
+            object["spec"]["finalizers"] = finalizers;
+        }
+        _ if kind.has_status() => put_part(object, "status", part("status")),
+        _ => {}
+    }
+    if kind.is("", "namespaces") && call.subresource != "finalize" {
+        put_part(object, "spec", part("spec"));
+    }
+    meta::restore(shown, object);
+    if call.subresource.is_empty() || call.subresource == "scale" {
+        grow(kind, shown, object);
+    }
+}
+
+/// Sets or removes a top-level field.
+fn put_part(object: &mut Value, field: &str, value: Option<Value>) {
+    let Value::Object(fields) = object else { return };
+    match value {
+        Some(value) => drop(fields.insert(field.to_owned(), value)),
+        None => drop(fields.remove(field)),
+    }
+}
+
+/// Counts the generation up when the object says something new.
+fn grow(kind: &Kind, old: &Value, new: &mut Value) {
+    let annotations = |object: &Value| object["metadata"]["annotations"].clone();
+    let grows = match kind.facts.generation {
+        Generation::Unmanaged => {
+            // Such kinds keep what their clients say, but an update cannot change it.
+            return;
+        }
+        Generation::Fixed => false,
+        Generation::Spec => differs(kind, old, new),
+        Generation::SpecOrAnnotations => {
+            differs(kind, old, new) || annotations(old) != annotations(new)
+        }
+    };
+    if grows {
+        meta::set(new, "generation", (meta::generation(old) + 1).into());
+    }
+}
+
+/// Do the objects differ outside metadata (and status, when that is a subresource)?
+fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
+    let (Some(old), Some(new)) = (old.as_object(), new.as_object()) else { return false };
+    let counts = |key: &str| key != "metadata" && (key != "status" || !kind.has_status());
+    let keys = old.keys().chain(new.keys());
+    keys.filter(|key| counts(key)).any(|key| old.get(key) != new.get(key))
+}
+
+/// Everything that can be wrong with a change.
+fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
+    let mut causes = meta::check_change(old, new);
+    if let Some(custom) = &call.kind.custom {
+        causes.extend(custom.schema.validate(new, Some(old)));
+    }
+    if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions")
+        && call.subresource.is_empty()
+    {
+        causes.extend(crate::crd_schema::check_crd(new, Some(old)));
+    }
+    causes.extend(super::actions::check_change(call, old, new));
+    causes.extend(super::actions::check_size(&call.kind, new));
+    causes
+}

@@ -1,0 +1,275 @@
+//! WATCH: the changes of a selection, as they happen.
+//!
+//! A watch pulls from the store's log whenever its client is ready for more, so a slow client holds
+//! no memory and no lock. How events are written on the wire is not known here.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::Call;
+use super::list::{Selection, version};
+use super::options::ListOptions;
+use crate::core::Core;
+use crate::faults::{Action, Order, Tap};
+use crate::kinds::{Kind, meta};
+use crate::status::ApiError;
+use crate::storage::{self, Change, Cursor};
+
+/// How many changes are taken from the log at once.
+const BITE: usize = 64;
+
+/// Time between periodic bookmarks.
+const BOOKMARKS: Duration = Duration::from_secs(60);
+
+/// One event of a watch.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Event {
+    /// `ADDED`, `MODIFIED` or `DELETED` with the object.
+    Object(&'static str, Value),
+    /// A bookmark.
+    Bookmark(Value),
+    /// An error, the last event.
+    Error(Value),
+    /// Bytes that are no event at all.
+    Raw(Bytes),
+}
+
+/// An open watch.
+#[derive(Debug)]
+pub(crate) struct Watcher {
+    core: Arc<Core>,
+    kind: Arc<Kind>,
+    selection: Selection,
+    /// Keys that belong to the namespace begin like this.
+    prefix: String,
+    cursor: Cursor,
+    ready: VecDeque<Event>,
+    bookmarks: Option<Instant>,
+    deadline: Instant,
+    tap: Tap,
+    over: bool,
+}
+
+/// Opens a watch; `actions` are faults it must show.
+pub(crate) fn open(
+    core: &Arc<Core>,
+    call: &Call,
+    options: &ListOptions,
+    actions: &[Action],
+) -> Result<Watcher, ApiError> {
+    let kind = call.kind.clone();
+    let selection = Selection::of(&kind, options)?;
+    let asked = version(&options.version).map_err(ApiError::unclassified)?.unwrap_or(0);
+    // Tests count requests per resource by its plural name, and faults do the same.
+    let tap = core.faults.tap(&kind.served.plural);
+    let seconds = match options.timeout {
+        Some(seconds) => seconds.min(365 * 24 * 3600),
+        None => 1800 + core.entropy.below(1800),
+    };
+    let now = Instant::now();
+    let (snapshot, cursor) = core.store.follow(&kind.storage);
+    let mut watcher = Watcher {
+        core: core.clone(),
+        selection,
+        prefix: if call.namespace.is_empty() {
+            String::new()
+        } else {
+            format!("{}/", call.namespace)
+        },
+        cursor,
+        ready: VecDeque::new(),
+        bookmarks: options.bookmarks.then(|| now + BOOKMARKS),
+        deadline: now + Duration::from_secs(seconds),
+        tap,
+        over: false,
+        kind,
+    };
+    // With bookmarks allowed, no version means the initial state and its end.
+    let streams = options.initial == Some(true);
+    let implied = options.initial.is_none() && asked == 0;
+    if streams || implied {
+        watcher.start(&snapshot, &call.namespace, options.bookmarks);
+    } else if asked > 0 || options.initial == Some(false) {
+        watcher.resume(asked);
+    }
+    watcher.afflict(actions);
+    Ok(watcher)
+}
+
+impl Watcher {
+    /// Queues the initial state.
+    fn start(&mut self, snapshot: &storage::Snapshot, namespace: &str, mark_end: bool) {
+        for (_, held) in storage::in_namespace(snapshot, namespace) {
+            if self.selection.matches(&held.value) {
+                self.ready.push_back(Event::Object("ADDED", self.kind.present(&held.value)));
+            }
+        }
+        if mark_end {
+            let bookmark = self.bookmark(true);
+            self.ready.push_back(bookmark);
+        }
+    }
+
+    /// Goes on after a version.
+    fn resume(&mut self, asked: u64) {
+        if asked == 0 {
+            return;
+        }
+        let cursor = self.core.store.follow_from(&self.kind.storage, asked);
+        match cursor {
+            Ok(cursor) => self.cursor = cursor,
+            Err(storage::Compacted { current }) => {
+                self.expire(asked, current);
+            }
+        }
+    }
+
+    fn expire(&mut self, asked: u64, current: u64) {
+        let text = format!("too old resource version: {asked} ({current})");
+        self.fail(&ApiError::expired(text));
+    }
+
+    /// Queues an error as the last event.
+    fn fail(&mut self, error: &ApiError) {
+        self.ready.push_back(Event::Error(error.body()));
+        self.over = true;
+    }
+
+    fn afflict(&mut self, actions: &[Action]) {
+        for action in actions {
+            match action {
+                Action::CloseWatch => {
+                    self.ready.clear();
+                    self.over = true;
+                }
+                Action::FailWatch(code) => {
+                    self.ready.clear();
+                    self.fail(&failure(*code));
+                }
+                Action::RawFrame(bytes) => self.ready.push_front(Event::Raw(bytes.clone())),
+                _ => {}
+            }
+        }
+    }
+
+    /// The next event; `None` ends the watch. Cancel safe.
+    pub(crate) async fn next(&mut self) -> Option<Event> {
+        loop {
+            if !self.tap.paused() || self.over {
+                if let Some(event) = self.ready.pop_front() {
+                    return Some(event);
+                }
+                if self.over {
+                    return None;
+                }
+                self.pull();
+                if !self.ready.is_empty() || self.over {
+                    continue;
+                }
+            }
+            self.wait().await;
+        }
+    }
+
+    /// Waits until there may be something to do.
+    async fn wait(&mut self) {
+        let paused = self.tap.paused();
+        let bookmark = self.bookmarks.unwrap_or(self.deadline);
+        tokio::select! {
+            biased;
+            order = self.tap.next() => match order {
+                Some(Order::Close) => self.over = true,
+                Some(Order::Fail(code)) => self.fail(&failure(code)),
+                Some(Order::Raw(bytes)) => self.ready.push_back(Event::Raw(bytes)),
+                None => {}
+            },
+            () = self.cursor.changed(), if !paused => {}
+            () = sleep_until(self.deadline) => self.over = true,
+            () = sleep_until(bookmark), if self.bookmarks.is_some() && !paused => {
+                self.bookmarks = Some(bookmark + BOOKMARKS);
+                self.pull();
+                // A cursor in the future has nothing to say about the present.
+                if self.cursor.revision <= self.core.store.revision() && !self.over {
+                    let event = self.bookmark(false);
+                    self.ready.push_back(event);
+                }
+            }
+        }
+    }
+
+    /// Takes changes from the log.
+    fn pull(&mut self) {
+        match self.core.store.changes(&self.kind.storage, &mut self.cursor, BITE) {
+            Ok(batch) => {
+                for change in &batch.changes {
+                    self.ready.extend(self.event(change));
+                }
+                self.over |= batch.ended;
+            }
+            Err(storage::Compacted { current }) => self.expire(self.cursor.revision, current),
+        }
+    }
+
+    /// What a change means for this selection.
+    fn event(&self, change: &Change) -> Option<Event> {
+        if !change.key.starts_with(&self.prefix) {
+            return None;
+        }
+        let selected = |object: &Option<Arc<storage::Object>>| {
+            object.as_ref().is_some_and(|object| self.selection.matches(&object.value))
+        };
+        let (was, is) = (selected(&change.before), selected(&change.after));
+        let name = match (was, is) {
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+            (false, false) => return None,
+        };
+        let shown = if is { &change.after } else { &change.before };
+        let mut value = self.kind.present(&shown.as_ref()?.value);
+        if !is {
+            meta::set(&mut value, "resourceVersion", change.revision.to_string().into());
+        }
+        Some(Event::Object(name, value))
+    }
+
+    fn bookmark(&self, initial: bool) -> Event {
+        let mut metadata = json!({"resourceVersion": self.cursor.revision.to_string()});
+        if initial {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let served = &self.kind.served;
+        Event::Bookmark(json!({
+            "kind": served.kind, "apiVersion": served.api_version(), "metadata": metadata,
+        }))
+    }
+}
+
+/// The error of a watch that is made to fail.
+pub(crate) fn failure(code: u16) -> ApiError {
+    match code {
+        410 => ApiError::expired("too old resource version: 1 (2)"),
+        401 => ApiError::unauthorized(),
+        429 => ApiError::too_many("storage is (re)initializing", 1),
+        500 => ApiError::internal("made to fail"),
+        503 => ApiError::custom(
+            503,
+            "ServiceUnavailable",
+            "the server is currently unable to handle the request",
+        ),
+        504 => ApiError::custom(
+            504,
+            "Timeout",
+            "Timeout: request did not complete within the allotted timeout",
+        ),
+        409 => ApiError::custom(409, "Conflict", "Operation cannot be fulfilled: made to fail"),
+        403 => ApiError::custom(403, "Forbidden", "forbidden: made to fail"),
+        404 => ApiError::no_resource(),
+        _ => ApiError::custom(code, "", "made to fail"),
+    }
+}
