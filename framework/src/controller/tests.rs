@@ -350,11 +350,11 @@ async fn a_child_that_changes_hands_concerns_both_owners() {
 #[tokio::test(start_paused = true)]
 async fn the_child_of_another_controller_is_left_alone() {
     let (world, sites) = (World::start().await, Sites::default());
+    let other = world.maps().create(&child("other", "x")).await.expect("created");
+    let info = crate::resource::ResourceInfo::of::<ConfigMap>();
     let mut foreign = child("home", "theirs");
-    foreign.metadata.owner_references = serde_json::from_value(json!([{
-        "apiVersion": "v1", "kind": "Secret", "name": "x", "uid": "u-1", "controller": true,
-    }]))
-    .expect("references");
+    foreign.metadata.owner_references =
+        Some(vec![other.controller_reference(&info).expect("a uid")]);
     world.maps().create(&foreign).await.expect("created");
     let running = world.run(plain(&sites)).await;
     world.create("home", "ours").await;
