@@ -29,6 +29,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("leader", 7),
     ("manager", 8),
     ("cli", 9),
+    ("embedded", 9),
     ("local", 9),
     ("testing", 9),
     ("__private", 9),
