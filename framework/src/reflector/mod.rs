@@ -2,7 +2,7 @@
 //!
 //! The first view and each later one is a consistent read, by a streaming list where the server
 //! speaks it and by pages otherwise. Nothing the server answers is fatal: each failure is judged
-//! ([`setback`]) and answered by resuming, by listing again, or by waiting.
+//! (`setback`) and answered by resuming, by listing again, or by waiting.
 //!
 //! It knows nothing of listeners and decodes no object; it hands deltas to the store's task.
 
