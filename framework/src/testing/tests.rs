@@ -100,7 +100,7 @@ async fn a_server_accepts_the_manifests_as_they_are_printed() {
     }
 }
 
-fn info_of(object: &DynamicObject) -> ResourceInfo {
+pub(super) fn info_of(object: &DynamicObject) -> ResourceInfo {
     let (group, version) =
         object.api_version.split_once('/').unwrap_or(("", object.api_version.as_str()));
     let cluster = object.namespace().is_none();
