@@ -40,6 +40,7 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<(), String> {
+    let signals = Signals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
     let mut builder = ApiServer::builder().stand_ins(arguments.stand_ins);
     if let Some(path) = &arguments.token_auth_file {
         let csv = std::fs::read_to_string(path)
@@ -54,7 +55,7 @@ async fn run(arguments: Arguments) -> Result<(), String> {
         .map_err(|error| format!("cannot write the kubeconfig {}: {error}", path.display()))?;
     let url = format!("https://{}", listening.addr);
     println!("windlass-apiserver ready at {url}, kubeconfig {}", path.display());
-    interrupted().await?;
+    signals.received().await;
     server.shutdown().await;
     Ok(())
 }
@@ -81,19 +82,43 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Waits for Ctrl-C or SIGTERM.
-async fn interrupted() -> Result<(), String> {
-    let failed = |error| format!("cannot wait for signals: {error}");
+/// Ctrl-C and SIGTERM; noticed from the moment it is made.
+struct Signals {
     #[cfg(unix)]
-    {
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
-        let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for either.
+    #[cfg(unix)]
+    async fn received(mut self) {
         tokio::select! {
             biased;
-            done = tokio::signal::ctrl_c() => done.map_err(failed),
-            _ = terminate.recv() => Ok(()),
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
+
     #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await.map_err(failed)
+    async fn received(self) {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            eprintln!("error: cannot wait for Ctrl-C: {error}");
+        }
+    }
 }

@@ -3,6 +3,9 @@
 //! kubectl is built by `tests/kube-apiserver/build.sh`; where it is missing these tests say so and
 //! leave themselves out, because a machine with only the Rust toolchain must pass.
 
+// Helpers of tests may unwrap, as tests may.
+#![allow(clippy::unwrap_used)]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};

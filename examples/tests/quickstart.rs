@@ -1,5 +1,8 @@
 //! The program `website` as a new user runs it.
 
+// Helpers of tests may unwrap, as tests may.
+#![allow(clippy::unwrap_used)]
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 

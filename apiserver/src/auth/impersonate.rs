@@ -26,7 +26,8 @@ pub(super) fn apply(core: &Core, user: User, request: &Parts) -> Result<User, Ap
             let query = Query::parse(request.uri.query().unwrap_or_default());
             let mut about = route::route(&request.method, request.uri.path(), &query).attributes();
             about.verb = format!("impersonate-on:{}:{}", kind(&wanted.name), about.verb);
-            return Err(refusal(&user, &about, ""));
+            let why = authorizer.authorize(&user, &about).err().unwrap_or_default();
+            return Err(refusal(&user, &about, &why));
         }
     }
     Ok(complete(wanted))

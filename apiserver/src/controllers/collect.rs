@@ -1,5 +1,6 @@
 //! What garbage collection does to one object.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -25,7 +26,10 @@ enum State {
     Unknown,
 }
 
-fn state(core: &Core, dependent: &Dependent, owner: &Owner) -> State {
+fn state(core: &Core, dependent: &Dependent, owner: &Owner, absent: &BTreeSet<String>) -> State {
+    if absent.contains(&owner.uid) {
+        return State::Absent;
+    }
     let table = core.registry.table();
     let Some(kind) = table.by_kind(&owner.group, &owner.kind) else { return State::Unknown };
     let namespace = match (kind.served.namespaced, dependent.kind.served.namespaced) {
@@ -41,14 +45,22 @@ fn state(core: &Core, dependent: &Dependent, owner: &Owner) -> State {
     }
 }
 
-/// Deletes an object without owners, or makes it forget those that are gone.
-pub(super) fn dependent(core: &Core, uid: &str, dependent: &Dependent, has_dependents: bool) {
+/// Deletes an object without owners, or makes it forget those that are gone; `absent` ones were seen
+/// to go.
+pub(super) fn dependent(
+    core: &Core,
+    uid: &str,
+    dependent: &Dependent,
+    has_dependents: bool,
+    absent: &BTreeSet<String>,
+) {
     let Some(held) = dependent.get(core, uid) else { return };
     if meta::terminating(&held.value) {
         return;
     }
+    let owners = dependent.owners.iter();
     let states: Vec<(&Owner, State)> =
-        dependent.owners.iter().map(|owner| (owner, state(core, dependent, owner))).collect();
+        owners.map(|owner| (owner, state(core, dependent, owner, absent))).collect();
     let any = |wanted: State| states.iter().any(|(_, state)| *state == wanted);
     if any(State::Unknown) {
         return;

@@ -64,6 +64,8 @@ enum Work {
 pub(super) struct Garbage {
     dependents: BTreeMap<String, Dependent>,
     owned: BTreeMap<String, BTreeSet<String>>,
+    /// Owners that were seen to go and still have dependents.
+    absent: BTreeSet<String>,
     queue: VecDeque<Work>,
     queued: BTreeSet<Work>,
 }
@@ -107,7 +109,10 @@ impl Garbage {
         let uid = meta::text(object, "uid");
         let Some(after) = &event.after else {
             self.forget(uid);
-            self.push_dependents(uid);
+            if self.owned.contains_key(uid) {
+                self.absent.insert(uid.to_owned());
+                self.push_dependents(uid);
+            }
             return;
         };
         self.learn(uid, &event.kind, &after.value);
@@ -154,6 +159,7 @@ impl Garbage {
                 owned.remove(uid);
                 if owned.is_empty() {
                     self.owned.remove(&owner.uid);
+                    self.absent.remove(&owner.uid);
                 }
             }
             self.push(Work::Owner(owner.group, owner.kind, gone.namespace.clone(), owner.name));
@@ -186,7 +192,7 @@ impl Garbage {
             Work::Dependent(uid) => {
                 if let Some(dependent) = self.dependents.get(&uid) {
                     let has_dependents = self.owned.contains_key(&uid);
-                    collect::dependent(core, &uid, dependent, has_dependents);
+                    collect::dependent(core, &uid, dependent, has_dependents, &self.absent);
                 }
             }
             Work::Owner(group, kind, namespace, name) => {

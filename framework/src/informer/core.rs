@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -57,6 +58,8 @@ pub(crate) struct Core {
     /// Listeners that have not been told the store's content yet.
     newcomers: Mutex<Vec<Listener>>,
     sync: watch::Sender<Synced>,
+    /// Is a batch in the store that listeners have not been told whole?
+    is_telling: AtomicBool,
     seams: Seams,
     habits: Arc<Habits>,
 }
@@ -92,6 +95,7 @@ impl Core {
             scopes,
             newcomers: Mutex::default(),
             sync: watch::Sender::new(Synced::Pending),
+            is_telling: AtomicBool::new(false),
             seams,
             habits,
         })
@@ -112,6 +116,8 @@ impl Core {
                 .map(|scope| scope.namespace.as_deref().map(str::to_owned))
                 .collect(),
             versions: versions.collect(),
+            // Read after the content: what is in it and no longer being told was told.
+            is_told: !self.is_telling.load(Ordering::SeqCst),
         }
     }
 
@@ -166,6 +172,7 @@ impl Core {
                     () = self.handoff.filled() => continue,
                 }
             }
+            self.is_telling.store(true, Ordering::SeqCst);
             let mut applied = self.store.apply(batch);
             applied.dropped += merged;
             for event in &applied.events {
@@ -173,6 +180,7 @@ impl Core {
                     self.tell(listener, event);
                 }
             }
+            self.is_telling.store(false, Ordering::SeqCst);
             self.reach(&applied.marks);
             self.measure(&applied);
             if stop.is_cancelled() {

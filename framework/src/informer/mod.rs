@@ -96,6 +96,8 @@ pub struct CacheView {
     pub namespaces: Vec<Option<String>>,
     /// resourceVersion by key.
     pub versions: BTreeMap<ObjectKey, String>,
+    /// Have the listeners been told all that is shown here?
+    pub is_told: bool,
 }
 
 /// How one informer is doing, for readiness and debug dumps.

@@ -103,6 +103,9 @@ impl RunningOperator {
         left.extend(self.busy());
         if left.is_empty() {
             for view in self.running.informers().views() {
+                if !view.is_told {
+                    left.push(format!("{}: listeners are being told a change", view.info));
+                }
                 left.extend(self.differences(&view).await);
             }
         }

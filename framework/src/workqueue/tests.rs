@@ -201,7 +201,7 @@ async fn many_producers_and_workers_work_each_key_exclusively_and_lose_none() {
                 yield_now().await;
                 busy[key].fetch_sub(1, Ordering::SeqCst);
                 seen[key].fetch_add(1, Ordering::SeqCst);
-                if key % 3 == 0 && work.failures() < 2 { drop(work) } else { work.done() }
+                if key.is_multiple_of(3) && work.failures() < 2 { drop(work) } else { work.done() }
             }
         });
     }

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
-use windlass::manager::Manager;
 use windlass::resource::ResourceExt;
 use windlass_tests::sim::{Wire, World};
 

@@ -23,6 +23,7 @@ use crate::store::Cached;
 mod cache;
 mod faults;
 mod requests;
+mod server;
 
 /// An informer of config maps on a scripted server, and what its listener was told.
 struct Rig {
