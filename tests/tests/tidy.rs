@@ -30,6 +30,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("manager", 8),
     ("embedded", 9),
     ("cli", 9),
+    ("embedded", 9),
     ("local", 9),
     ("testing", 9),
     ("__private", 9),

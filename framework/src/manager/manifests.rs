@@ -84,8 +84,8 @@ impl Sheet<'_> {
             documents.push(document);
         }
         documents.push(self.object("v1", "ServiceAccount", json!({})));
-        documents.push(self.object(RBAC, "ClusterRole", json!({ "rules": self.cluster_rules() })));
-        documents.extend(self.bindings());
+        documents.extend(self.grants());
+        documents.extend(self.install_role());
         if let Some(election) = &self.manager.election {
             documents.extend(self.lease_role(&election.name));
         }
@@ -123,93 +123,89 @@ impl Sheet<'_> {
         object
     }
 
-    fn cluster_rules(&self) -> Vec<Value> {
-        let mut rules: Vec<Value> = self
+    /// The controllers' grants: everywhere, or in the watched namespaces only (where grants on
+    /// cluster-scoped kinds do not work).
+    fn grants(&self) -> Vec<Value> {
+        let rules: Vec<Value> = self
             .manager
             .rules()
             .iter()
             .map(|rule| {
-                json!({
-                    "apiGroups": [rule.group],
-                    "resources": [rule.resource],
-                    "verbs": rule.verbs,
-                })
+                let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
+                rule_of(&rule.group, &rule.resource, &verbs)
             })
             .collect();
-        let installs: Vec<&str> =
-            self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
-        if !installs.is_empty() {
-            let resource = |verbs: &[&str]| {
-                json!({
-                    "apiGroups": ["apiextensions.k8s.io"],
-                    "resources": ["customresourcedefinitions"],
-                    "verbs": verbs,
-                })
-            };
-            let mut named = resource(&["get", "patch"]);
-            named["resourceNames"] = json!(installs);
-            // An apply that creates needs `create`, which names cannot limit.
-            rules.extend([resource(&["create"]), named]);
-        }
-        rules
-    }
-
-    /// The controllers' grants: everywhere, or in the watched namespaces only.
-    fn bindings(&self) -> Vec<Value> {
-        let binding = json!({
-            "roleRef": {
-                "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": self.name,
-            },
-            "subjects": [self.subject()],
-        });
+        let mut objects = vec![self.role("ClusterRole", "", json!(rules))];
         if self.manager.namespaces.is_empty() {
-            return vec![self.object(RBAC, "ClusterRoleBinding", binding)];
+            objects.push(self.binding("ClusterRole", "", None));
         }
-        self.manager
-            .namespaces
-            .iter()
-            .map(|namespace| {
-                let mut object = self.object(RBAC, "RoleBinding", binding.clone());
-                object["metadata"]["namespace"] = json!(namespace);
-                object
-            })
-            .collect()
+        for namespace in &self.manager.namespaces {
+            objects.push(self.binding("ClusterRole", "", Some(namespace)));
+        }
+        objects
     }
 
-    fn subject(&self) -> Value {
-        json!({ "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace })
+    /// What installing definitions needs; none when nothing is installed.
+    fn install_role(&self) -> Vec<Value> {
+        let names: Vec<&str> =
+            self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let rule =
+            |verbs: &[_]| rule_of("apiextensions.k8s.io", "customresourcedefinitions", verbs);
+        // An apply that creates needs `create`, which names cannot limit.
+        let create = rule(&["create"]);
+        let mut named = rule(&["get", "patch"]);
+        named["resourceNames"] = json!(names);
+        let suffix = "-definitions";
+        vec![
+            self.role("ClusterRole", suffix, json!([create, named])),
+            self.binding("ClusterRole", suffix, None),
+        ]
     }
 
     /// The operator's own Lease and nobody else's, and events about it.
     fn lease_role(&self, lease: &str) -> [Value; 2] {
-        let leases = |verbs: &[&str]| {
-            json!({
-                "apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs,
-            })
-        };
+        let leases = |verbs: &[_]| rule_of("coordination.k8s.io", "leases", verbs);
+        let create = leases(&["create"]);
         let mut own = leases(&["get", "update"]);
         own["resourceNames"] = json!([lease]);
-        let events = json!({
-            "apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create"],
-        });
-        let mut role =
-            self.object(RBAC, "Role", json!({ "rules": [leases(&["create"]), own, events] }));
+        let events = rule_of("events.k8s.io", "events", &["create"]);
+        let suffix = "-leader-election";
+        [
+            self.role("Role", suffix, json!([create, own, events])),
+            self.binding("Role", suffix, Some(self.namespace)),
+        ]
+    }
+
+    fn role(&self, kind: &str, suffix: &str, rules: Value) -> Value {
+        let mut role = self.object(RBAC, kind, json!({ "rules": rules }));
+        role["metadata"]["name"] = json!(format!("{}{suffix}", self.name));
+        role
+    }
+
+    /// Binds a role to the operator's service account, in one namespace or everywhere.
+    fn binding(&self, role: &str, suffix: &str, namespace: Option<&str>) -> Value {
+        let kind = if namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+        let name = format!("{}{suffix}", self.name);
         let mut binding = self.object(
             RBAC,
-            "RoleBinding",
+            kind,
             json!({
                 "roleRef": {
-                    "apiGroup": "rbac.authorization.k8s.io",
-                    "kind": "Role",
-                    "name": format!("{}-leader-election", self.name),
+                    "apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name,
                 },
-                "subjects": [self.subject()],
+                "subjects": [{
+                    "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace,
+                }],
             }),
         );
-        for object in [&mut role, &mut binding] {
-            object["metadata"]["name"] = json!(format!("{}-leader-election", self.name));
+        binding["metadata"]["name"] = json!(name);
+        if let Some(namespace) = namespace {
+            binding["metadata"]["namespace"] = json!(namespace);
         }
-        [role, binding]
+        binding
     }
 
     fn deployment(&self) -> Value {
@@ -278,6 +274,10 @@ impl Sheet<'_> {
         }
         container
     }
+}
+
+fn rule_of(group: &str, resource: &str, verbs: &[&str]) -> Value {
+    json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
 }
 
 /// Bounds in schemas are floating-point numbers; people write 50, not 50.0.

@@ -39,7 +39,7 @@ use crate::error::Error;
 use crate::leader::LeaderElection;
 use crate::rbac::Rule;
 
-#[cfg(any(feature = "testing", feature = "cli"))]
+#[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
 pub(crate) use install::install_all;
 
 /// An operator: a client, its controllers, and how to run them.
@@ -253,7 +253,7 @@ impl Manager {
     }
 
     /// Opens no socket and touches no signal unless asked for: for operators inside a test.
-    #[cfg(any(feature = "testing", feature = "local"))]
+    #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
     pub(crate) fn quiet(mut self) -> Self {
         for bind in [&mut self.health, &mut self.metrics] {
             if matches!(bind, Bind::Default(_)) {

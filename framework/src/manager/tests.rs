@@ -277,3 +277,21 @@ fn bounds_are_printed_as_people_write_them() {
     assert_eq!(value, expected);
     assert_eq!(value.to_string(), r#"{"items":[{"minimum":0.5},7],"maximum":50}"#);
 }
+
+#[tokio::test]
+async fn an_operator_of_some_namespaces_is_granted_nothing_elsewhere() {
+    let controller = Slow::new(Duration::ZERO);
+    let manager = operator(&controller).namespaces(["a", "b"]).name("ops");
+    let text = manager.manifests(&ManifestOptions::default()).unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+    assert!(documents.iter().all(|document| document["kind"] != "ClusterRoleBinding"));
+    let bound: Vec<&str> = documents
+        .iter()
+        .filter(|document| document["kind"] == "RoleBinding")
+        .filter_map(|document| document["metadata"]["namespace"].as_str())
+        .collect();
+    assert_eq!(bound, ["a", "b"]);
+    let environment =
+        &documents.last().unwrap()["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert!(environment.to_string().contains(r#""value":"a,b""#), "{environment}");
+}

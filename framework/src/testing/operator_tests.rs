@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
-use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,9 +15,10 @@ use super::*;
 use crate::api::{Api, Patch};
 use crate::conditions::{Conditions, met};
 use crate::controller::{Action, Context, Failure, Reconciler, Result};
+use crate::error::ErrorKind;
 use crate::leader::Leadership;
-use crate::manager::Exit;
-use crate::resource::ResourceExt;
+use crate::manager::{Exit, ManifestOptions};
+use crate::resource::{DynamicObject, ResourceExt};
 
 #[derive(crate::CustomResource, Clone, Debug)]
 #[resource(group = "test.example.dev", version = "v1", namespaced)]
@@ -174,6 +176,36 @@ async fn an_operator_that_cannot_succeed_is_not_settled_and_says_which_controlle
     bench.sites.create(&site("bad", -1)).await.unwrap();
     let error = running.try_settled(Duration::from_secs(2)).await.unwrap_err();
     assert!(error.to_string().contains("controller \"sites\""), "{error}");
+}
+
+#[tokio::test]
+async fn the_printed_roles_are_enough_for_the_operator_and_no_more() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    let build = |client| Manager::new(client).leader_election("ops").controller(Sites);
+    let options = ManifestOptions::default().namespace(cluster.namespace());
+    let printed = build(cluster.client()).install::<Site>().manifests(&options).unwrap();
+    for document in serde_saphyr::from_multiple::<DynamicObject>(&printed).unwrap() {
+        let api = cluster.client().dynamic(super::tests::info_of(&document), document.namespace());
+        api.apply(document.name(), &document).force().await.unwrap();
+    }
+    let account = format!("system:serviceaccount:{}:ops", cluster.namespace());
+    let client = cluster.client_as(&account, &["system:serviceaccounts", "system:authenticated"]);
+    let running = cluster.spawn(build(client.clone()).install::<Site>());
+    let sites: Api<Site> = cluster.client().namespace(cluster.namespace());
+    while !running.readiness().is_ready() {
+        assert!(running.is_running(), "{:?}", running.readiness());
+        cluster.client().seams().clock.sleep(Duration::from_millis(5)).await;
+    }
+    sites.create(&site("home", 2)).await.unwrap();
+    running.settled().await;
+    assert_eq!(running.leadership(), Some(Leadership::Leading));
+    let deployments: Api<Deployment> = cluster.client().namespace(cluster.namespace());
+    assert!(deployments.get_opt("home").await.unwrap().is_some());
+
+    let secrets: Api<Secret> = client.namespace(cluster.namespace());
+    assert_eq!(secrets.list().await.unwrap_err().kind(), ErrorKind::Forbidden);
+    let leases: Api<Lease> = client.namespace(cluster.namespace());
+    assert_eq!(leases.get("other").await.unwrap_err().kind(), ErrorKind::Forbidden);
 }
 
 #[tokio::test(start_paused = true)]

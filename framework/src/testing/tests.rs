@@ -90,7 +90,7 @@ async fn a_server_accepts_the_manifests_as_they_are_printed() {
     let options = ManifestOptions::default().namespace(cluster.namespace());
     let text = manager.manifests(&options).unwrap();
     let documents: Vec<DynamicObject> = serde_saphyr::from_multiple(&text).unwrap();
-    assert_eq!(documents.len(), 8, "{text}");
+    assert_eq!(documents.len(), 10, "{text}");
     for document in documents {
         let info = info_of(&document);
         let api = cluster.client().dynamic(info, document.namespace());
@@ -100,7 +100,7 @@ async fn a_server_accepts_the_manifests_as_they_are_printed() {
     }
 }
 
-fn info_of(object: &DynamicObject) -> ResourceInfo {
+pub(super) fn info_of(object: &DynamicObject) -> ResourceInfo {
     let (group, version) =
         object.api_version.split_once('/').unwrap_or(("", object.api_version.as_str()));
     let cluster = object.namespace().is_none();
