@@ -13,6 +13,7 @@ pub mod crd_schema;
 mod crds;
 pub mod discovery;
 pub mod faults;
+mod go;
 mod http;
 mod kinds;
 pub mod openapi;

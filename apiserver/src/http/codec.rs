@@ -11,6 +11,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use crate::go;
 use crate::kinds::Kind;
 use crate::status::ApiError;
 use crate::verbs::decode::{Body, excerpt};
@@ -39,8 +40,10 @@ pub(crate) enum Shape {
     Whole,
     /// `Table`.
     Table,
-    /// `PartialObjectMetadata`, or its list.
+    /// `PartialObjectMetadata`.
     Partial,
+    /// `PartialObjectMetadataList`.
+    PartialList,
 }
 
 /// What the client wants to read.
@@ -94,27 +97,40 @@ fn entry(text: &str) -> Option<Entry> {
     (weight > 0.0).then_some(Entry { media, parameters, weight })
 }
 
-/// Chooses how to answer about a kind.
-pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, watch: bool) -> Result<Accepted, ApiError> {
+/// The format for failures: the first one the client accepts.
+pub(crate) fn preferred(headers: &HeaderMap) -> Format {
+    let entries = entries(headers);
+    let known = entries.iter().find(|entry| entry.is_json() || entry.media == YAML);
+    match known {
+        Some(entry) if !entry.is_json() => Format::Yaml,
+        _ => Format::Json,
+    }
+}
+
+/// Chooses how to answer a verb about a kind.
+pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Accepted, ApiError> {
+    const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
     let entries = entries(headers);
     if entries.is_empty() {
         return Ok(Accepted::default());
     }
+
     let mut unknown_shape = false;
     for entry in &entries {
         let format = match entry.media.as_str() {
+            // The router in front of built-in kinds does not know half a wildcard.
+            "application/*" if !kind.served.custom => continue,
             _ if entry.is_json() => Format::Json,
-            YAML if !watch => Format::Yaml,
+            YAML if verb != "watch" => Format::Yaml,
+            YAML if kind.served.custom => return Err(ApiError::not_acceptable(&[STREAM])),
+            YAML => return Err(ApiError::not_acceptable(&[STREAM, PROTOBUF_STREAM])),
             _ => continue,
         };
         let shape = match (entry.parameter("as"), entry.parameter("g"), entry.parameter("v")) {
             ("", ..) => Shape::Whole,
             ("Table", "meta.k8s.io", "v1" | "v1beta1") => Shape::Table,
-            (
-                "PartialObjectMetadata" | "PartialObjectMetadataList",
-                "meta.k8s.io",
-                "v1" | "v1beta1",
-            ) => Shape::Partial,
+            ("PartialObjectMetadata", "meta.k8s.io", "v1" | "v1beta1") => Shape::Partial,
+            ("PartialObjectMetadataList", "meta.k8s.io", "v1" | "v1beta1") => Shape::PartialList,
             _ => {
                 unknown_shape = true;
                 continue;
@@ -122,13 +138,17 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, watch: bool) -> Result<Ac
         };
         return Ok(Accepted { format, shape });
     }
-    let json = [JSON, YAML, PROTOBUF];
-    if kind.served.custom || unknown_shape {
-        let list: &[&str] = if kind.served.custom { &[JSON, YAML] } else { &json };
-        return Err(ApiError::not_acceptable(list));
+    if kind.served.custom {
+        return Err(ApiError::not_acceptable(&[JSON, YAML]));
     }
-    let stream = "application/vnd.kubernetes.protobuf;stream=watch";
-    Err(ApiError::not_acceptable_by_router(&[JSON, YAML, PROTOBUF, STREAM, stream]))
+    if unknown_shape {
+        return Err(ApiError::not_acceptable(&[JSON, YAML, PROTOBUF]));
+    }
+    let mut available = vec![JSON, YAML, PROTOBUF];
+    if matches!(verb, "list" | "watch") {
+        available.extend([STREAM, PROTOBUF_STREAM]);
+    }
+    Err(ApiError::not_acceptable_by_router(&available))
 }
 
 /// The value of an object as bytes.
@@ -174,7 +194,12 @@ pub(crate) fn decode_options(
     if bytes.is_empty() {
         return Ok(Value::Null);
     }
-    decode(headers, kind, bytes).map(|body| body.value)
+    match media_type(headers).as_str() {
+        "" | JSON => parse_json(bytes).map(|body| body.value).map_err(|why| {
+            ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+        }),
+        _ => decode(headers, kind, bytes).map(|body| body.value),
+    }
 }
 
 fn unreadable(kind: &Kind, why: &str, bytes: &[u8]) -> ApiError {
@@ -221,7 +246,11 @@ fn parse_yaml(bytes: &[u8]) -> Result<Body, String> {
         }
     }
     let text = std::str::from_utf8(bytes).map_err(|why| why.to_string())?;
-    serde_saphyr::from_str::<Value>(text).map(Body::from).map_err(|why| why.to_string())
+    let options =
+        serde_saphyr::options! { duplicate_keys: serde_saphyr::DuplicateKeyPolicy::LastWins };
+    serde_saphyr::from_str_with_options::<Value>(text, options)
+        .map(Body::from)
+        .map_err(|why| format!("error converting YAML to JSON: yaml: {why}"))
 }
 
 /// Parses JSON; fields that appear twice are noted, the last one counts.
@@ -235,27 +264,7 @@ fn parse_json(bytes: &[u8]) -> Result<Body, String> {
     let value = parsed.and_then(|value| reader.end().map(|()| value));
     match value {
         Ok(value) => Ok(Body { value, duplicates: found.into_inner() }),
-        Err(error) => Err(go_error(&error, bytes)),
-    }
-}
-
-/// The error as Go's parser words it, as near as its causes can be told apart.
-fn go_error(error: &serde_json::Error, bytes: &[u8]) -> String {
-    if error.is_eof() {
-        return "unexpected end of JSON input".to_owned();
-    }
-    let line = bytes.split(|byte| *byte == b'\n').nth(error.line().saturating_sub(1));
-    let at = line.and_then(|line| line.get(error.column().saturating_sub(1)));
-    match at {
-        Some(byte) => {
-            let place = if error.line() == 1 && error.column() == 1 {
-                "looking for beginning of value"
-            } else {
-                "in literal"
-            };
-            format!("invalid character '{}' {place}", char::from(*byte))
-        }
-        None => error.to_string(),
+        Err(error) => Err(go::json_error(&error, bytes)),
     }
 }
 
@@ -347,16 +356,6 @@ mod tests {
         let body = parse_json(br#"{"spec":{"a":1,"a":2},"list":[{"x":1,"x":1}]}"#).unwrap();
         assert_eq!(body.value["spec"]["a"], 2);
         assert_eq!(body.duplicates, ["spec.a", "list[0].x"]);
-    }
-
-    #[test]
-    fn broken_json_is_told_in_gos_words() {
-        assert_eq!(parse_json(b"").unwrap_err(), "unexpected end of JSON input");
-        assert_eq!(parse_json(b"{\"a\":").unwrap_err(), "unexpected end of JSON input");
-        assert_eq!(
-            parse_json(b"hello").unwrap_err(),
-            "invalid character 'h' looking for beginning of value"
-        );
     }
 
     #[test]

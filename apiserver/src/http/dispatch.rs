@@ -33,13 +33,24 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    fn of(query: &Query) -> Self {
+    /// For shapes without rows.
+    const PLAIN: Self = Self { include: IncludeObject::Metadata, headers: true };
+}
+
+impl Rows {
+    fn of(query: &Query) -> Result<Self, ApiError> {
         let include = match query.get("includeObject") {
             Some("None") => IncludeObject::None,
             Some("Object") => IncludeObject::Object,
-            _ => IncludeObject::Metadata,
+            None | Some("Metadata") => IncludeObject::Metadata,
+            Some(other) => {
+                let text = format!(
+                    "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', 'Object', 'None', or empty"
+                );
+                return Err(ApiError::bad_request(text));
+            }
         };
-        Self { include, headers: true }
+        Ok(Self { include, headers: true })
     }
 }
 
@@ -52,7 +63,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
     check_timeout(&asked.query)?;
     check_method(asked, &kind)?;
     let headers = &asked.parts.headers;
-    let accepted = codec::accept(headers, &kind, asked.route.verb == "watch")?;
+    let accepted = codec::accept(headers, &kind, &asked.route.verb)?;
     let call = call(asked, kind.clone());
     let mut warnings: Vec<String> = kind.served.deprecated.iter().cloned().collect();
     if asked.route.verb == "watch" {
@@ -65,7 +76,7 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
         Ok(answer) => answer,
         Err(error) => return Ok(Reply { warnings, ..Reply::from(error) }),
     };
-    Ok(reply(core, asked, &kind, accepted, answer, warnings))
+    reply(core, asked, &kind, accepted, answer, warnings)
 }
 
 /// The kind that a path names, or how the server says that there is none.
@@ -280,18 +291,13 @@ async fn open_watch(
         kind: call.kind.clone(),
         core: core.clone(),
         accepted,
-        rows: Rows::of(&asked.query),
+        rows: Rows::of(&asked.query)?,
         garbled: garbled(asked).map(str::to_owned).collect(),
         begun: false,
     };
-    let media = match accepted.shape {
-        Shape::Whole => "application/json".to_owned(),
-        Shape::Table => "application/json;as=Table;v=v1;g=meta.k8s.io".to_owned(),
-        Shape::Partial => "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io".to_owned(),
-    };
     Ok(Reply {
         code: 200,
-        media,
+        media: "application/json".to_owned(),
         headers: Vec::new(),
         warnings,
         payload: Payload::Stream(Stream::new(feed)),
@@ -312,7 +318,7 @@ fn reply(
     accepted: Accepted,
     answer: Answer,
     warnings: Vec<String>,
-) -> Reply {
+) -> Result<Reply, ApiError> {
     let mut value = answer.value;
     for name in garbled(asked) {
         garble(&mut value, name);
@@ -320,30 +326,61 @@ fn reply(
     let now = core.clock.seconds();
     let plain = value["kind"] == "Status" || value["kind"] == "Scale" || kind.facts.review;
     if !plain {
-        value = shaped(kind, accepted.shape, Rows::of(&asked.query), value, now);
+        check_shape(kind, accepted.shape, is_list(kind, &value))?;
+        let rows =
+            if accepted.shape == Shape::Table { Rows::of(&asked.query)? } else { Rows::PLAIN };
+        value = shaped(kind, accepted.shape, rows, value, now);
     }
     let (bytes, media) = codec::encode(accepted.format, &value);
-    Reply { warnings, ..Reply::bytes(answer.code, media, bytes) }
+    Ok(Reply { warnings, ..Reply::bytes(answer.code, media, bytes) })
+}
+
+fn is_list(kind: &Kind, value: &Value) -> bool {
+    value["kind"] == kind.served.list_kind.as_str()
+        && value.get("items").is_some_and(Value::is_array)
+}
+
+/// A list has no single metadata, an object no list of it.
+fn check_shape(kind: &Kind, shape: Shape, list: bool) -> Result<(), ApiError> {
+    let served = &kind.served;
+    let package = if served.group.is_empty() {
+        "core"
+    } else {
+        served.group.split('.').next().unwrap_or_default()
+    };
+    let name = match (served.custom, list) {
+        (true, true) => "*unstructured.UnstructuredList".to_owned(),
+        (true, false) => "*unstructured.Unstructured".to_owned(),
+        (false, true) => format!("*{package}.{}", served.list_kind),
+        (false, false) => format!("*{package}.{}", served.kind),
+    };
+    let text = match (shape, list) {
+        (Shape::Partial, true) => {
+            format!(
+                "you requested PartialObjectMetadata, but the requested object is a list ({name})"
+            )
+        }
+        (Shape::PartialList, false) => {
+            format!(
+                "you requested PartialObjectMetadataList, but the requested object is not a list ({name})"
+            )
+        }
+        _ => return Ok(()),
+    };
+    Err(ApiError::custom(406, "NotAcceptable", text))
 }
 
 /// An object or list in the shape that was asked for.
 pub(crate) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i64) -> Value {
-    let is_list = value.get("items").is_some_and(Value::is_array)
-        && value["kind"] == kind.served.list_kind.as_str();
+    let is_list = is_list(kind, &value);
     match shape {
         Shape::Whole => value,
         Shape::Table => {
-            let bookmark = !is_list && value["metadata"]["name"].is_null();
             let list = if is_list {
                 value
             } else {
-                let metadata = if bookmark {
-                    value["metadata"].clone()
-                } else {
-                    json!({"resourceVersion": value["metadata"]["resourceVersion"]})
-                };
-                let items = if bookmark { json!([]) } else { json!([value]) };
-                json!({"metadata": metadata, "items": items})
+                let metadata = json!({"resourceVersion": value["metadata"]["resourceVersion"]});
+                json!({"metadata": metadata, "items": [value]})
             };
             let mut table = table(&kind.served, &list, rows.include, now);
             if !rows.headers {
@@ -351,14 +388,14 @@ pub(crate) fn shaped(kind: &Kind, shape: Shape, rows: Rows, value: Value, now: i
             }
             table
         }
-        Shape::Partial if is_list => {
+        Shape::Partial | Shape::PartialList if is_list => {
             let items = value["items"].as_array().into_iter().flatten().map(partial);
             json!({
                 "kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
                 "metadata": value["metadata"], "items": items.collect::<Vec<_>>(),
             })
         }
-        Shape::Partial => partial(&value),
+        Shape::Partial | Shape::PartialList => partial(&value),
     }
 }
 

@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use tokio_util::sync::CancellationToken;
 
 use super::body::Payload;
+use super::codec::{self, Format};
 use super::dispatch;
 use super::route::{self, Route};
 use crate::auth::{self, Identity, User};
@@ -59,10 +60,18 @@ impl Reply {
 
 impl From<ApiError> for Reply {
     fn from(error: ApiError) -> Self {
+        Self::failure(&error, Format::Json)
+    }
+}
+
+impl Reply {
+    /// A failure in the format that the client prefers.
+    fn failure(error: &ApiError, format: Format) -> Self {
         if error.is_plain() {
             return Self::text(error.code(), error.message().to_owned());
         }
-        let mut reply = Self::bytes(error.code(), "application/json", error.body().to_string());
+        let (bytes, media) = codec::encode(format, &error.body());
+        let mut reply = Self::bytes(error.code(), media, bytes);
         if let Some(seconds) = error.retry_after() {
             reply.headers.push(("retry-after", seconds.to_string()));
         }
@@ -193,7 +202,7 @@ async fn answer(core: &Arc<Core>, asked: &Asked, body: Incoming) -> Reply {
     };
     match dispatch::run(core, asked, &body).await {
         Ok(reply) => reply,
-        Err(error) => error.into(),
+        Err(error) => Reply::failure(&error, codec::preferred(&asked.parts.headers)),
     }
 }
 
@@ -232,6 +241,10 @@ fn respond(reply: Reply) -> Response<Payload> {
     let headers = response.headers_mut();
     if let Ok(media) = HeaderValue::from_str(&reply.media) {
         headers.insert(CONTENT_TYPE, media);
+    }
+    if !reply.headers.iter().any(|(name, _)| *name == "cache-control") {
+        let value = HeaderValue::from_static("no-cache, private");
+        headers.insert(http::header::CACHE_CONTROL, value);
     }
     for (name, value) in reply.headers {
         let name = if name == "retry-after" { RETRY_AFTER } else { HeaderName::from_static(name) };

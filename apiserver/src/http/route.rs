@@ -35,11 +35,10 @@ pub(crate) struct Route {
 
 /// Reads a path.
 pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
-    let mut parts: Vec<String> = path
-        .split('/')
-        .filter(|part| !part.is_empty())
-        .map(|part| percent_encoding::percent_decode_str(part).decode_utf8_lossy().into_owned())
-        .collect();
+    // An encoded slash divides like any other.
+    let decoded = percent_encoding::percent_decode_str(path).decode_utf8_lossy();
+    let mut parts: Vec<String> =
+        decoded.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
     let other =
         Route { verb: method.as_str().to_lowercase(), path: path.to_owned(), ..Route::default() };
     let (group, version, rest) = match parts.first().map(String::as_str) {

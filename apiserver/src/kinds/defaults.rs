@@ -271,6 +271,13 @@ fn network_policy(object: &mut Value) {
     }
 }
 
+/// A role without rules says so.
+pub(crate) fn empty_rules(kind: &Kind, object: &mut Value) {
+    if matches!(kind.name(), "Role" | "ClusterRole") && object["rules"].is_null() {
+        object["rules"] = Value::Null;
+    }
+}
+
 fn rbac(object: &mut Value) {
     if object["roleRef"].is_object() {
         default(&mut object["roleRef"], "apiGroup", json!("rbac.authorization.k8s.io"));

@@ -8,6 +8,8 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::{Kind, names};
+use crate::clock;
+use crate::go::mismatch;
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 
@@ -107,17 +109,21 @@ pub(crate) fn clean(object: &mut Value) -> Vec<String> {
 }
 
 /// What Go's decoder says about a field of the wrong type.
-pub(crate) fn wrong_type(object: &Value) -> Option<String> {
+pub(crate) fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
     let metadata = match object.get("metadata") {
         None | Some(Value::Null) => return None,
         Some(Value::Object(fields)) => fields,
-        Some(other) => return Some(mismatch(other, "metadata", "v1.ObjectMeta")),
+        Some(other) => {
+            return Some(mismatch(other, &format!("{}.metadata", kind.name()), "v1.ObjectMeta"));
+        }
     };
-    metadata.iter().find_map(|(key, value)| check_type(key, value))
+    // Custom resources decode their metadata on its own.
+    let prefix = if kind.served.custom { "ObjectMeta" } else { "ObjectMeta.metadata" };
+    metadata.iter().find_map(|(key, value)| check_type(prefix, key, value))
 }
 
-fn check_type(key: &str, value: &Value) -> Option<String> {
-    let field = format!("ObjectMeta.{key}");
+fn check_type(prefix: &str, key: &str, value: &Value) -> Option<String> {
+    let field = format!("{prefix}.{key}");
     match (key, value) {
         (_, Value::Null) => None,
         ("labels" | "annotations", Value::Object(entries)) => {
@@ -138,9 +144,10 @@ fn check_type(key: &str, value: &Value) -> Option<String> {
         ("ownerReferences", other) => Some(mismatch(other, &field, "[]v1.OwnerReference")),
         ("managedFields", other) => Some(mismatch(other, &field, "[]v1.ManagedFieldsEntry")),
         ("generation" | "deletionGracePeriodSeconds", value) if value.is_i64() => None,
-        ("generation" | "deletionGracePeriodSeconds", other) => {
-            Some(mismatch(other, &field, "int64"))
-        }
+        ("generation" | "deletionGracePeriodSeconds", other) => Some(mismatch(other, &field, "int64")),
+        ("creationTimestamp" | "deletionTimestamp", Value::String(text)) => clock::parse(text)
+            .is_none()
+            .then(|| format!("parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\"")),
         (key, value) if FIELDS.contains(&key) && !value.is_string() => {
             Some(mismatch(value, &field, "string"))
         }
@@ -148,34 +155,9 @@ fn check_type(key: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// `json: cannot unmarshal number into Go struct field X of type Y`.
-pub(crate) fn mismatch(value: &Value, field: &str, wanted: &str) -> String {
-    let found = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
-    format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
-}
-
 /// Faults of a new object's metadata, its name included.
 pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let generate = text(object, "generateName");
-    if !generate.is_empty() {
-        // A trailing dash is fine, something will follow.
-        let base =
-            if generate.ends_with('-') { format!("{generate}a") } else { generate.to_owned() };
-        let cut = &base[..base.len().min(253)];
-        for why in
-            names::check(kind.facts.names, cut).into_iter().filter(|why| !why.contains("bytes"))
-        {
-            causes.push(invalid_value("metadata.generateName", &generate.into(), &why));
-        }
-    }
+    let mut causes = check_generate_name(kind, object);
     let name = text(object, "name");
     if name.is_empty() {
         causes.push(required("metadata.name", "name or generateName is required"));
@@ -190,10 +172,27 @@ pub(crate) fn check_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     } else if !kind.served.namespaced && !namespace.is_empty() {
         causes.push(forbidden_field("metadata.namespace", "not allowed on this type"));
     }
+    if generation(object) < 0 {
+        let why = "must be greater than or equal to 0";
+        causes.push(invalid_value("metadata.generation", &generation(object).into(), why));
+    }
     causes.extend(check_common(object));
     causes.extend(check_owners(object));
-    causes.extend(check_finalizers(object));
+    causes.extend(check_finalizers(kind, object));
     causes
+}
+
+fn check_generate_name(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let generate = text(object, "generateName");
+    if generate.is_empty() {
+        return Vec::new();
+    }
+    // A trailing dash is fine, something will follow; so is any length, it will be cut.
+    let base =
+        generate.strip_suffix('-').map_or_else(|| generate.to_owned(), |base| format!("{base}a"));
+    let faults = names::check(kind.facts.names, &base);
+    let faults = faults.into_iter().filter(|why| !why.starts_with("must be no more"));
+    faults.map(|why| invalid_value("metadata.generateName", &generate.into(), &why)).collect()
 }
 
 /// Faults of labels and annotations.
@@ -241,7 +240,8 @@ fn check_owners(object: &Value) -> Vec<Cause> {
         }
         if part("kind") == "Event" && part("apiVersion") == "v1" {
             let why = "/v1, Kind=Event is disallowed from being an owner";
-            causes.push(invalid_value(field, owner, why));
+            let message = format!("Invalid value: {}: {why}", show_owner(owner));
+            causes.push(cause("FieldValueInvalid", field, message));
         }
         if owner["controller"] == true {
             let this = format!("{}/{}", part("kind"), part("name"));
@@ -250,7 +250,10 @@ fn check_owners(object: &Value) -> Vec<Cause> {
                     let why = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {this}"
                     );
-                    causes.push(invalid_value(field, owners, &why));
+                    let shown: Vec<String> =
+                        owners.as_array().into_iter().flatten().map(show_owner).collect();
+                    let message = format!("Invalid value: [{}]: {why}", shown.join(","));
+                    causes.push(cause("FieldValueInvalid", field, message));
                 }
                 None => controller = Some(this),
             }
@@ -259,12 +262,28 @@ fn check_owners(object: &Value) -> Vec<Cause> {
     causes
 }
 
-fn check_finalizers(object: &Value) -> Vec<Cause> {
+/// An owner reference with its fields in Go's order.
+fn show_owner(owner: &Value) -> String {
+    let fields = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let shown = fields.iter().filter_map(|field| {
+        let value = owner.get(*field).filter(|value| !value.is_null())?;
+        Some(format!("{field:?}:{value}"))
+    });
+    format!("{{{}}}", shown.collect::<Vec<_>>().join(","))
+}
+
+fn check_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let held = finalizers(object);
-    for finalizer in &held {
+    for (index, finalizer) in held.iter().enumerate() {
         for why in names::qualified(finalizer) {
             causes.push(invalid_value("metadata.finalizers", &finalizer.clone().into(), &why));
+        }
+        let standard = ["kubernetes", "orphan", "foregroundDeletion"].contains(&finalizer.as_str());
+        if !kind.served.custom && !standard && !finalizer.contains('/') {
+            let why = "name is neither a standard finalizer name nor is it fully qualified";
+            let field = format!("metadata.finalizers[{index}]");
+            causes.push(invalid_value(&field, &finalizer.clone().into(), why));
         }
     }
     let has = |name: &str| held.iter().any(|finalizer| finalizer == name);
@@ -291,12 +310,11 @@ pub(crate) fn restore(old: &Value, new: &mut Value) {
     }
 }
 
-/// Faults of a change; upstream checks twice and reports what it found each time.
-pub(crate) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
-    let common = check_common(new);
-    let mut causes = check_owners(new);
-    causes.extend(check_finalizers(new));
-    let mut changes = Vec::new();
+/// Faults of a change; upstream checks in several places and reports each finding each time.
+pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> {
+    let mut often = check_common(new);
+    often.extend(check_owners(new));
+    let mut twice = check_finalizers(kind, new);
     if terminating(old) {
         let before: BTreeSet<String> = finalizers(old).into_iter().collect();
         let after: BTreeSet<String> = finalizers(new).into_iter().collect();
@@ -307,27 +325,28 @@ pub(crate) fn check_change(old: &Value, new: &Value) -> Vec<Cause> {
                 "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
                 added.join(", ")
             );
-            changes.push(forbidden_field("metadata.finalizers", &detail));
+            twice.push(forbidden_field("metadata.finalizers", &detail));
         }
     }
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let value = &new["metadata"][field];
         if *value != old["metadata"][field] {
-            changes.push(invalid_value(&format!("metadata.{field}"), value, "field is immutable"));
+            twice.push(invalid_value(&format!("metadata.{field}"), value, "field is immutable"));
         }
     }
-    causes.extend(common.iter().cloned());
+    let mut causes = Vec::new();
     for _ in 0..2 {
-        causes.extend(changes.iter().cloned());
+        causes.extend(twice.iter().cloned());
     }
-    for _ in 0..3 {
-        causes.extend(common.iter().cloned());
+    for _ in 0..4 {
+        causes.extend(often.iter().cloned());
     }
+    causes.extend(check_generate_name(kind, new));
     causes
 }
 
 /// Drops repeated owner references; is there anything to warn about?
-pub(crate) fn dedup_owners(object: &mut Value) -> Option<String> {
+pub(crate) fn dedup_owners(object: &mut Value, patched: bool) -> Option<String> {
     let Some(Value::Array(owners)) = of(object).get_mut("ownerReferences") else { return None };
     let mut seen: Vec<Value> = Vec::new();
     let mut repeated: Vec<String> = Vec::new();
@@ -344,13 +363,19 @@ pub(crate) fn dedup_owners(object: &mut Value) -> Option<String> {
     *owners = seen;
     let list = repeated.join(", ");
     (!repeated.is_empty()).then(|| {
-        format!(".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {list}")
+        let when = if patched { " after mutating admission happens" } else { "" };
+        format!(".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {list}")
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::builtin;
+
+    fn kind() -> Kind {
+        builtin::kinds().into_iter().find(|kind| kind.name() == "ConfigMap").unwrap()
+    }
 
     #[test]
     fn cleaning_drops_what_is_empty_and_names_what_is_unknown() {
@@ -366,7 +391,7 @@ mod tests {
         let old = json!({"metadata": {"deletionTimestamp": "t", "finalizers": ["a.io/f"]}});
         let mut new = old.clone();
         new["metadata"]["finalizers"] = json!(["a.io/f", "new.io/f"]);
-        let causes = check_change(&old, &new);
+        let causes = check_change(&kind(), &old, &new);
         assert_eq!(causes.len(), 2);
         assert_eq!(
             causes[0].message,
@@ -378,7 +403,7 @@ mod tests {
     fn a_bad_label_is_reported_four_times_on_update() {
         let old = json!({"metadata": {}});
         let new = json!({"metadata": {"labels": {"a": "-"}}});
-        assert_eq!(check_change(&old, &new).len(), 4);
+        assert_eq!(check_change(&kind(), &old, &new).len(), 4);
     }
 
     #[test]
@@ -387,16 +412,16 @@ mod tests {
         let object = json!({"metadata": {"ownerReferences": [owner("x"), owner("y")]}});
         assert_eq!(check_owners(&object).len(), 1);
         let mut twice = json!({"metadata": {"ownerReferences": [owner("x"), owner("x")]}});
-        assert!(dedup_owners(&mut twice).unwrap().ends_with("observed: x"));
+        assert!(dedup_owners(&mut twice, false).unwrap().ends_with("observed: x"));
         assert_eq!(check_owners(&twice), []);
     }
 
     #[test]
     fn wrong_types_are_worded_as_gos_decoder_does() {
         assert_eq!(
-            wrong_type(&json!({"metadata": {"labels": {"a": 5}}})).unwrap(),
-            "json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string"
+            wrong_type(&kind(), &json!({"metadata": {"labels": {"a": 5}}})).unwrap(),
+            "json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"
         );
-        assert_eq!(wrong_type(&json!({"metadata": {"labels": null, "name": "a"}})), None);
+        assert_eq!(wrong_type(&kind(), &json!({"metadata": {"labels": null, "name": "a"}})), None);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) fn check(rule: NameRule, name: &str) -> Vec<String> {
 
 /// RFC 1123 subdomain.
 pub(crate) fn subdomain(name: &str) -> Vec<String> {
-    let mut faults = too_long(name, 253);
+    let mut faults = too_many(name, 253);
     if name.is_empty() || !name.split('.').all(|part| is_label(part, lower)) {
         faults.push("a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')".to_owned());
     }
@@ -23,7 +23,7 @@ pub(crate) fn subdomain(name: &str) -> Vec<String> {
 
 /// RFC 1123 label.
 pub(crate) fn label(name: &str) -> Vec<String> {
-    let mut faults = too_long(name, 63);
+    let mut faults = too_many(name, 63);
     if !is_label(name, lower) {
         faults.push("a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')".to_owned());
     }
@@ -31,7 +31,7 @@ pub(crate) fn label(name: &str) -> Vec<String> {
 }
 
 fn label_1035(name: &str) -> Vec<String> {
-    let mut faults = too_long(name, 63);
+    let mut faults = too_many(name, 63);
     if !is_label(name, lower) || !name.starts_with(|c: char| c.is_ascii_lowercase()) {
         faults.push("a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')".to_owned());
     }
@@ -54,7 +54,7 @@ pub(crate) fn path(name: &str) -> Vec<String> {
 
 /// A label key or annotation key: optional prefix, slash, name.
 pub(crate) fn qualified(key: &str) -> Vec<String> {
-    let shape = "a qualified name must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
+    let shape = "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
     let mut faults = Vec::new();
     let parts: Vec<&str> = key.split('/').collect();
     let name = match parts.as_slice() {
@@ -98,6 +98,12 @@ fn too_long(text: &str, limit: usize) -> Vec<String> {
     }
 }
 
+/// The same in the words used for names.
+fn too_many(text: &str, limit: usize) -> Vec<String> {
+    let faults = too_long(text, limit).into_iter();
+    faults.map(|why| why.replace("bytes", "characters")).collect()
+}
+
 fn lower(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
@@ -131,7 +137,7 @@ mod tests {
             assert_eq!(check(rule, good), Vec::<String>::new(), "{good}");
             assert_eq!(check(rule, bad).len(), 1, "{bad}");
         }
-        assert_eq!(check(NameRule::Label, &"a".repeat(64)), ["must be no more than 63 bytes"]);
+        assert_eq!(check(NameRule::Label, &"a".repeat(64)), ["must be no more than 63 characters"]);
         assert_eq!(check(NameRule::Path, ".."), ["may not be '..'"]);
     }
 

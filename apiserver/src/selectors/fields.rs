@@ -24,8 +24,10 @@ impl FieldSelector {
             let Some((field, operator, value)) = operation(part) else {
                 return Err(format!("invalid selector: '{text}'; can't understand '{part}'"));
             };
-            let value =
-                unescape(value).map_err(|why| format!("invalid selector: '{text}'; {why}"))?;
+            let value = unescape(value).map_err(|why| format!("invalid field selector: {why}"))?;
+            if field.is_empty() && value.is_empty() {
+                continue;
+            }
             terms.push(Term { field: field.to_owned(), value, equal: operator != "!=" });
         }
         Ok(Self { terms })
@@ -99,12 +101,10 @@ fn unescape(value: &str) -> Result<String, String> {
         match c {
             '\\' => match chars.next() {
                 Some(next @ ('\\' | ',' | '=')) => out.push(next),
-                Some(next) => {
-                    return Err(format!("invalid escape sequence in {value:?}: \\{next}"));
-                }
-                None => return Err(format!("unterminated escape sequence in {value:?}")),
+                Some(next) => return Err(format!("invalid escape sequence: \\{next}")),
+                None => return Err("invalid escape sequence: \\".to_owned()),
             },
-            ',' | '=' => return Err(format!("unescaped {c:?} in {value:?}")),
+            ',' | '=' => return Err(format!("unescaped character in value: {}", u32::from(c))),
             _ => out.push(c),
         }
     }

@@ -130,6 +130,18 @@ pub(crate) fn check_size(kind: &Kind, object: &Value) -> Option<Cause> {
     (bytes > MEBIBYTE).then(|| cause("FieldValueTooLong", field, message))
 }
 
+/// Finalizers of namespaces must be standard or qualified, as those of metadata.
+pub(crate) fn check_namespace(kind: &Kind, object: &Value) -> Vec<Cause> {
+    if !kind.is("", "namespaces") {
+        return Vec::new();
+    }
+    let list = object["spec"]["finalizers"].as_array();
+    let names = list.into_iter().flatten().filter_map(Value::as_str);
+    let odd = names.filter(|name| *name != "kubernetes" && !name.contains('/'));
+    let why = "name is neither a standard finalizer name nor is it fully qualified";
+    odd.map(|name| invalid_value("spec.finalizers", &name.into(), why)).collect()
+}
+
 /// Changes that a kind refuses.
 pub(crate) fn check_change(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     let immutable = |path: &str| {

@@ -12,8 +12,8 @@ const NAMESPACE: &str = "namespaces";
 /// Namespaces that cannot be deleted.
 const IMMORTAL: &[&str] = &["default", "kube-system", "kube-public"];
 
-/// The namespace of a write must exist, and live when something is created.
-pub(crate) fn namespace(core: &Core, call: &Call, create: bool) -> Result<(), ApiError> {
+/// The namespace of a write must exist, and live when something `new` is created.
+pub(crate) fn namespace(core: &Core, call: &Call, new: Option<&Value>) -> Result<(), ApiError> {
     if !call.kind.served.namespaced || call.namespace.is_empty() {
         return Ok(());
     }
@@ -21,13 +21,15 @@ pub(crate) fn namespace(core: &Core, call: &Call, create: bool) -> Result<(), Ap
     let Some(held) = core.store.get(NAMESPACE, name) else {
         return Err(ApiError::not_found(About { group: "", kind: NAMESPACE, name }));
     };
-    if create && held.value["status"]["phase"] == "Terminating" {
+    if new.is_some() && held.value["status"]["phase"] == "Terminating" {
         let why = format!(
             "unable to create new content in namespace {name} because it is being terminated"
         );
         let detail = format!("namespace {name} is being terminated");
         let cause = cause("NamespaceTerminating", "metadata.namespace", detail);
-        return Err(ApiError::forbidden(call.about(), &why).because(cause));
+        let created = new.map(|object| meta::text(object, "name")).unwrap_or_default();
+        let about = About::resource(&call.kind.served, created);
+        return Err(ApiError::forbidden(about, &why).because(cause));
     }
     Ok(())
 }
@@ -41,14 +43,15 @@ pub(crate) fn deletion(call: &Call) -> Result<(), ApiError> {
 }
 
 /// Instances of a dying definition are not made any more.
-pub(crate) fn definition(core: &Core, call: &Call) -> Result<(), ApiError> {
+pub(crate) fn definition(core: &Core, call: &Call, new: &Value) -> Result<(), ApiError> {
     let Some(custom) = &call.kind.custom else { return Ok(()) };
     let Some(held) = core.store.get(crate::crds::STORAGE, &custom.definition) else {
         return Ok(());
     };
     if meta::terminating(&held.value) {
         let why = "create not allowed while custom resource definition is terminating";
-        return Err(ApiError::forbidden(call.about(), why));
+        let about = About::resource(&call.kind.served, meta::text(new, "name"));
+        return Err(ApiError::forbidden(about, why));
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ pub(crate) fn create(
     warnings: &mut Vec<String>,
 ) -> Result<Answer, ApiError> {
     let object =
-        decode::object(call, body.into(), warnings).map_err(|fault| fault.of_body(call))?;
+        decode::object(call, body.into(), false, warnings).map_err(|fault| fault.of_body(call))?;
     create_decoded(core, call, object, false)
 }
 
@@ -33,17 +33,23 @@ pub(crate) fn create_decoded(
     applied: bool,
 ) -> Result<Answer, ApiError> {
     admit::match_namespace(call, &mut object)?;
-    admit::namespace(core, call, true)?;
-    admit::definition(core, call)?;
+    admit::namespace(core, call, Some(&object))?;
+    admit::definition(core, call, &object)?;
     let version = meta::text(&object, "resourceVersion").parse::<u64>().unwrap_or(0);
     let generates =
         meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
+    if call.kind.has_status() {
+        reset_status(call, &mut object);
+    }
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+        meta::set(&mut object, field, Value::Null);
+    }
+    if !applied {
+        fields::track(core, call, None, &mut object);
+    }
     for _ in 0..ATTEMPTS {
         let mut attempt = object.clone();
         prepare(core, call, &mut attempt, generates);
-        if !applied {
-            fields::track(core, call, None, &mut attempt);
-        }
         match store(core, call, attempt, version) {
             Err(error) if generates && error.reason() == "AlreadyExists" => {}
             other => return other,
@@ -56,10 +62,6 @@ pub(crate) fn create_decoded(
 /// Sets what the server owns.
 fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
     let kind = &call.kind;
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"]
-    {
-        meta::set(object, field, Value::Null);
-    }
     meta::set(object, "uid", core.entropy.uid().into());
     meta::set(object, "creationTimestamp", core.clock.rfc3339().into());
     if generates {
@@ -69,26 +71,36 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
     if kind.facts.generation != Generation::Unmanaged {
         meta::set(object, "generation", json!(1));
     }
-    if kind.has_status() {
-        reset_status(call, object);
+    if kind.has_status() && kind.custom.is_none() {
+        start_status(call, object);
     }
     if kind.is("", "namespaces") {
-        object["spec"] = json!({"finalizers": ["kubernetes"]});
+        let finalizers = &mut defaults::child(object, "spec")["finalizers"];
+        let mut held = finalizers.as_array().cloned().unwrap_or_default();
+        if !held.contains(&json!("kubernetes")) {
+            held.push(json!("kubernetes"));
+        }
+        *finalizers = Value::Array(held);
     }
     if kind.is("batch", "jobs") {
         defaults::job_selector(object);
     }
 }
 
-/// A new object has no status of its own, only what its kind starts with.
+/// A new object has no status of its own, ...
 fn reset_status(call: &Call, object: &mut Value) {
     if let Value::Object(fields) = object {
         fields.remove("status");
     }
     if call.kind.custom.is_none() {
-        defaults::apply(&call.kind, object);
-        call.kind.types.canonicalize(object);
+        decode::canonicalize(&call.kind, object);
     }
+}
+
+/// ... only what its kind starts with.
+fn start_status(call: &Call, object: &mut Value) {
+    defaults::apply(&call.kind, object);
+    decode::canonicalize(&call.kind, object);
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         object["status"] = crate::crds::initial_status(object);
     }
@@ -133,5 +145,6 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
         causes.extend(crate::crd_schema::check_crd(object, None));
     }
     causes.extend(super::actions::check_size(&call.kind, object));
+    causes.extend(super::actions::check_namespace(&call.kind, object));
     causes
 }

@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use super::Call;
 use super::options::FieldValidation;
-use crate::kinds::{defaults, meta};
+use crate::go;
+use crate::kinds::{Kind, defaults, meta};
 use crate::status::{About, ApiError, cause};
 
 /// A parsed body.
@@ -73,14 +74,19 @@ impl Fault {
     }
 }
 
-/// Reads a body as an object of the call's kind.
-pub(crate) fn object(call: &Call, body: Body, warnings: &mut Vec<String>) -> Result<Value, Fault> {
+/// Reads a body as an object of the call's kind; `patched` when a patch made it.
+pub(crate) fn object(
+    call: &Call,
+    body: Body,
+    patched: bool,
+    warnings: &mut Vec<String>,
+) -> Result<Value, Fault> {
     let Body { value: mut object, duplicates } = body;
     if object.is_null() && call.kind.custom.is_none() {
         object = Value::Object(serde_json::Map::new());
     }
     check_kind(call, &object)?;
-    if let Some(text) = meta::wrong_type(&object) {
+    if let Some(text) = meta::wrong_type(&call.kind, &object) {
         return Err(Fault::Type(text));
     }
     let custom = call.kind.custom.as_ref();
@@ -98,7 +104,7 @@ pub(crate) fn object(call: &Call, body: Body, warnings: &mut Vec<String>) -> Res
             FieldValidation::Ignore => {}
         }
     }
-    warnings.extend(meta::dedup_owners(&mut object));
+    warnings.extend(meta::dedup_owners(&mut object, patched));
     Ok(object)
 }
 
@@ -119,7 +125,7 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
             defaults::strip_nulls(object);
         }
         defaults::apply(kind, object);
-        kind.types.canonicalize(object);
+        canonicalize(kind, object);
     }
     // Typed decoding goes field by field, so the order is that of the paths.
     unknown.dedup();
@@ -127,20 +133,23 @@ pub(crate) fn settle(call: &Call, object: &mut Value) -> Vec<String> {
     unknown
 }
 
+/// Writes a built-in object as the server's own types would.
+pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
+    let metadata = object["metadata"].take();
+    kind.types.canonicalize(object);
+    object["metadata"] = metadata;
+    defaults::empty_rules(kind, object);
+}
+
 fn check_kind(call: &Call, object: &Value) -> Result<(), Fault> {
     let served = &call.kind.served;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
     if !object.is_object() {
-        let go = match object {
-            Value::Array(_) => "array",
-            Value::String(_) => "string",
-            Value::Number(_) => "number",
-            Value::Bool(_) => "bool",
-            _ => "null",
-        };
+        let name = &served.kind;
+        let (why, start) = (go::not_an_object(object), excerpt(object.to_string().as_bytes()));
         let text = format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {go} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+            "the object provided is unrecognized (must be of type {name}): {why} ({start})"
         );
         return Err(ApiError::bad_request(text).into());
     }

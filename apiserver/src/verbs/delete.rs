@@ -167,7 +167,9 @@ fn mark(core: &Core, object: &mut Value) {
     if !meta::terminating(object) {
         meta::set(object, "deletionTimestamp", core.clock.rfc3339().into());
     }
-    meta::set(object, "deletionGracePeriodSeconds", json!(0));
+    if object["kind"] != "Namespace" || object["apiVersion"] != "v1" {
+        meta::set(object, "deletionGracePeriodSeconds", json!(0));
+    }
 }
 
 /// How a Pod goes.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::options::{ListOptions, Match};
 use super::{Answer, Call};
 use crate::core::Core;
+use crate::go;
 use crate::kinds::{Kind, events};
 use crate::selectors::{FieldSelector, LabelSelector, field_value};
 use crate::status::ApiError;
@@ -23,7 +24,11 @@ impl Selection {
     /// Of a request's options; its fields must be ones the kind can be selected by.
     pub(crate) fn of(kind: &Kind, options: &ListOptions) -> Result<Self, ApiError> {
         let mut fields = options.fields.clone();
-        for field in options.fields.fields() {
+        if kind.is("", "pods") {
+            // A name from the first days.
+            fields.rename("spec.host", "spec.nodeName");
+        }
+        for field in fields.fields() {
             check_field(kind, field)?;
         }
         if kind.served.group == events::GROUP {
@@ -128,12 +133,13 @@ impl Token {
                 "invalid continue token: continue key is not valid: {why}"
             ))
         };
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|why| refuse(why.to_string()))?;
-        let token: Value = serde_json::from_slice(&bytes).map_err(|why| refuse(why.to_string()))?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|why| refuse(base64_error(&why)))?;
+        let token: Value =
+            serde_json::from_slice(&bytes).map_err(|why| refuse(go::json_error(&why, &bytes)))?;
         let version = token["v"].as_str().unwrap_or_default();
         if version != "meta.k8s.io/v1" {
             return Err(refuse(format!(
-                "server does not recognize this encoded version {version:?}"
+                "server does not recognize this encoded version {version}"
             )));
         }
         let revision = token["rv"].as_i64().unwrap_or(0);
@@ -150,6 +156,18 @@ impl Token {
         }
         Ok(Self { revision, start: start.trim_start_matches('/').to_owned() })
     }
+}
+
+/// The error as Go words it.
+fn base64_error(why: &base64::DecodeError) -> String {
+    let at = match *why {
+        base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => {
+            at
+        }
+        base64::DecodeError::InvalidLength(length) => length.saturating_sub(1),
+        base64::DecodeError::InvalidPadding => 0,
+    };
+    format!("illegal base64 data at input byte {at}")
 }
 
 /// From where and when a list is read.
@@ -262,11 +280,11 @@ fn continued(
     options: &ListOptions,
     asked: Option<u64>,
 ) -> Result<Source, ApiError> {
+    let token = Token::decode(&options.token)?;
     if asked.is_some_and(|asked| asked > 0) {
         let why = "specifying resource version is not allowed when using continue";
         return Err(ApiError::bad_request(why));
     }
-    let token = Token::decode(&options.token)?;
     let resource = &call.kind.storage;
     let start = token.start.clone();
     let Ok(revision) = u64::try_from(token.revision) else {

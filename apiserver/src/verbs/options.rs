@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
+use crate::go;
 use crate::selectors::{FieldSelector, LabelSelector};
 use crate::served::Cause;
-use crate::status::{ApiError, forbidden_field, invalid_value, unsupported};
+use crate::status::{ApiError, cause, forbidden_field, invalid_value, unsupported};
 
 /// The query of a URL, decoded.
 #[derive(Clone, Debug, Default)]
@@ -82,14 +83,13 @@ pub(crate) struct WriteOptions {
 }
 
 fn dry_run<'a>(values: impl Iterator<Item = &'a str>, causes: &mut Vec<Cause>) -> bool {
-    let mut found = false;
-    for value in values.filter(|value| !value.is_empty()) {
-        found = true;
-        if value != "All" {
-            causes.push(unsupported("dryRun", value, &["All"]));
-        }
+    let values: Vec<&str> = values.collect();
+    if values.iter().any(|value| *value != "All") {
+        let shown = Value::from(values.clone());
+        let message = format!("Unsupported value: {shown}: supported values: \"All\"");
+        causes.push(cause("FieldValueNotSupported", "dryRun", message));
     }
-    found
+    !values.is_empty()
 }
 
 /// Reads write options; `kind` is `CreateOptions`, `UpdateOptions` or `PatchOptions`.
@@ -104,17 +104,12 @@ pub(crate) fn write(
     if let Some(manager) = given {
         if manager.len() > 128 {
             let detail = "may not be more than 128 bytes";
-            causes.push(crate::status::cause(
-                "FieldValueTooLong",
-                "fieldManager",
-                format!("Too long: {detail}"),
-            ));
-        } else if manager.chars().any(char::is_control) {
-            causes.push(invalid_value(
-                "fieldManager",
-                &manager.into(),
-                "should not contain non-printable characters",
-            ));
+            causes.push(cause("FieldValueTooLong", "fieldManager", format!("Too long: {detail}")));
+        } else if let Some((at, odd)) = manager.char_indices().find(|(_, c)| c.is_control()) {
+            let shown = go::quote(manager);
+            let why = format!("invalid character U+{:04X} (at position {at})", u32::from(odd));
+            let message = format!("Invalid value: {shown}: {why}");
+            causes.push(cause("FieldValueInvalid", "fieldManager", message));
         }
     }
     let validation = match query.get("fieldValidation") {
@@ -122,7 +117,7 @@ pub(crate) fn write(
         Some("Ignore") => FieldValidation::Ignore,
         Some("Strict") => FieldValidation::Strict,
         Some(other) => {
-            causes.push(unsupported("fieldValidation", other, &["", "Ignore", "Warn", "Strict"]));
+            causes.push(unsupported("fieldValidation", other, &["", "Ignore", "Strict", "Warn"]));
             FieldValidation::Warn
         }
     };
@@ -159,8 +154,38 @@ pub(crate) struct DeleteOptions {
     pub(crate) version: Option<String>,
 }
 
+/// A body of a deletion must be delete options.
+fn check_delete_body(body: &Value) -> Result<(), ApiError> {
+    if let Value::Array(_) | Value::String(_) | Value::Number(_) | Value::Bool(_) = body {
+        return Err(ApiError::bad_request(go::not_an_object(body)));
+    }
+    let kind = body["kind"].as_str().unwrap_or_default();
+    if !kind.is_empty() && kind != "DeleteOptions" {
+        let version = body["apiVersion"].as_str().unwrap_or_default();
+        let text = format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        );
+        return Err(ApiError::bad_request(text));
+    }
+    for (field, fits, wanted) in [
+        ("gracePeriodSeconds", Value::is_i64 as fn(&Value) -> bool, "int64"),
+        ("orphanDependents", Value::is_boolean, "bool"),
+        ("propagationPolicy", Value::is_string, "v1.DeletionPropagation"),
+        ("dryRun", Value::is_array, "[]string"),
+        ("preconditions", Value::is_object, "v1.Preconditions"),
+    ] {
+        let value = &body[field];
+        if !value.is_null() && !fits(value) {
+            let field = format!("DeleteOptions.{field}");
+            return Err(ApiError::bad_request(go::mismatch(value, &field, wanted)));
+        }
+    }
+    Ok(())
+}
+
 /// Reads delete options: from the body when there is one, else from the query.
 pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiError> {
+    check_delete_body(body)?;
     let text = |name: &str| match body {
         Value::Object(fields) => fields.get(name).and_then(Value::as_str).map(str::to_owned),
         _ => query.get(name).map(str::to_owned),

@@ -7,6 +7,7 @@ use super::update::{self, Next, SentVersion};
 use super::{Answer, Call, admit, fields};
 use crate::apply::{ApplyError, ApplyRequest, Conflict};
 use crate::core::Core;
+use crate::go::type_name;
 use crate::kinds::meta;
 use crate::patch::{self, PatchError};
 use crate::status::{ApiError, cause, forbidden_field, required};
@@ -56,7 +57,7 @@ pub(crate) fn patch(
         warnings.clear();
         let patched = patched(call, form, held, &body.value)?;
         let named = SentVersion::of(&patched)?;
-        let decoded = decode::object(call, patched.clone().into(), warnings);
+        let decoded = decode::object(call, patched.clone().into(), true, warnings);
         let mut object = decoded.map_err(|fault| fault.of_patch(&patched))?;
         admit::match_namespace(call, &mut object)?;
         admit::match_name(call, &object)?;
@@ -92,17 +93,6 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
     }
 }
 
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value, ApiError> {
     match form {
         Form::Json => patch::json(held, body).map_err(refused),
@@ -125,12 +115,14 @@ fn apply(
     warnings: &mut Vec<String>,
 ) -> Result<Answer, ApiError> {
     let mut intent = body.value.clone();
-    check_intent(call, &intent)?;
-    if let Some(text) = meta::wrong_type(&intent) {
-        return Err(decode::Fault::Type(text).of_body(call));
+    if !intent.is_object() && !intent.is_null() {
+        let found = type_name(&intent);
+        return Err(ApiError::bad_request(format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type map[string]interface {{}}"
+        )));
     }
-    admit::match_namespace(call, &mut intent)?;
-    admit::match_name(call, &intent)?;
+    check_intent(call, &intent)?;
+
     let sent = SentVersion::of(&intent)?;
     meta::set(&mut intent, "resourceVersion", Value::Null);
     let now = core.clock.rfc3339();
@@ -148,8 +140,10 @@ fn apply(
             now: &now,
         });
         let merged = merged.map_err(refused_apply)?;
-        let decoded = decode::object(call, merged.into(), warnings);
-        let object = decoded.map_err(|fault| fault.of_body(call))?;
+        let decoded = decode::object(call, merged.into(), false, warnings);
+        let mut object = decoded.map_err(|fault| fault.of_body(call))?;
+        admit::match_namespace(call, &mut object)?;
+        admit::match_name(call, &object)?;
         Ok(Next::Apply(object))
     })
 }

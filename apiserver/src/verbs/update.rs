@@ -33,7 +33,8 @@ pub(crate) fn replace(
     body: Body,
     warnings: &mut Vec<String>,
 ) -> Result<Answer, ApiError> {
-    let mut object = decode::object(call, body, warnings).map_err(|fault| fault.of_body(call))?;
+    let mut object =
+        decode::object(call, body, false, warnings).map_err(|fault| fault.of_body(call))?;
     admit::match_namespace(call, &mut object)?;
     admit::match_name(call, &object)?;
     let sent = SentVersion::of(&object)?;
@@ -44,6 +45,7 @@ pub(crate) fn replace(
             Ok(Next::Update(object.clone()))
         }
         None if call.kind.facts.create_on_update && call.subresource.is_empty() => {
+            precondition(call, &Value::Null, &object)?;
             let mut fresh = object.clone();
             meta::set(&mut fresh, "resourceVersion", Value::Null);
             Ok(Next::Update(fresh))
@@ -142,15 +144,19 @@ fn attempt(
     shown: &Value,
     next: Next,
 ) -> Result<Option<Answer>, ApiError> {
-    admit::namespace(core, call, false)?;
+    admit::namespace(core, call, None)?;
     let kind = &call.kind;
     let (mut object, applied) = match next {
         Next::Update(object) => (object, false),
         Next::Apply(object) => (object, true),
     };
-    prepare(call, shown, &mut object);
+    confine(call, shown, &mut object);
     if !applied {
         fields::track(core, call, Some(shown), &mut object);
+    }
+    meta::restore(shown, &mut object);
+    if call.subresource.is_empty() || call.subresource == "scale" {
+        grow(kind, shown, &mut object);
     }
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
@@ -196,8 +202,8 @@ pub(crate) fn finished(kind: &Kind, object: &Value) -> bool {
     meta::terminating(object) && grace == 0 && meta::finalizers(object).is_empty() && !held_back
 }
 
-/// Sets what the server owns and resets what the endpoint may not change.
-fn prepare(call: &Call, shown: &Value, object: &mut Value) {
+/// Resets what the endpoint may not change.
+fn confine(call: &Call, shown: &Value, object: &mut Value) {
     let kind = &call.kind;
     let part = |field: &str| shown.get(field).cloned();
     match call.subresource.as_str() {
@@ -217,17 +223,17 @@ fn prepare(call: &Call, shown: &Value, object: &mut Value) {
         "finalize" => {
             let finalizers = object["spec"]["finalizers"].clone();
             *object = shown.clone();
-            object["spec"]["finalizers"] = finalizers;
+            put_part(
+                &mut object["spec"],
+                "finalizers",
+                Some(finalizers).filter(|list| !list.is_null()),
+            );
         }
         _ if kind.has_status() => put_part(object, "status", part("status")),
         _ => {}
     }
     if kind.is("", "namespaces") && call.subresource != "finalize" {
         put_part(object, "spec", part("spec"));
-    }
-    meta::restore(shown, object);
-    if call.subresource.is_empty() || call.subresource == "scale" {
-        grow(kind, shown, object);
     }
 }
 
@@ -269,7 +275,7 @@ fn differs(kind: &Kind, old: &Value, new: &Value) -> bool {
 
 /// Everything that can be wrong with a change.
 fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
-    let mut causes = meta::check_change(old, new);
+    let mut causes = meta::check_change(&call.kind, old, new);
     if let Some(custom) = &call.kind.custom {
         causes.extend(custom.schema.validate(new, Some(old)));
     }

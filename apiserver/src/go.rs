@@ -1,0 +1,144 @@
+//! Words of Go's standard library, where kube-apiserver passes them on to clients.
+
+use serde_json::Value;
+
+/// Name of a value's type in decoding errors.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// `json: cannot unmarshal number into Go struct field X of type Y`.
+pub(crate) fn mismatch(value: &Value, field: &str, wanted: &str) -> String {
+    let found = type_name(value);
+    format!("json: cannot unmarshal {found} into Go struct field {field} of type {wanted}")
+}
+
+/// What the decoder says about a body that is no object.
+pub(crate) fn not_an_object(value: &Value) -> String {
+    let found = type_name(value);
+    let tag = |name: &str, key: &str| format!("{name} string \"json:\\\"{key},omitempty\\\"\"");
+    let fields = [tag("APIVersion", "apiVersion"), tag("Kind", "kind")].join("; ");
+    format!(
+        "couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go value of type struct {{ {fields} }}"
+    )
+}
+
+/// A text in double quotes with Go's escapes.
+pub(crate) fn quote(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_ascii_control() => out.push_str(&format!("\\x{:02x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A parse error in Go's words, as near as its causes can be told apart.
+pub(crate) fn json_error(error: &serde_json::Error, bytes: &[u8]) -> String {
+    if error.is_eof() || bytes.is_empty() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let start: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
+    let at = (start + error.column()).saturating_sub(1);
+    match bytes.get(at) {
+        Some(byte) => {
+            format!("invalid character {:?} {}", char::from(*byte), place(&bytes[..at]))
+        }
+        None => error.to_string(),
+    }
+}
+
+/// Where the parser was when it met a character it did not expect.
+fn place(before: &[u8]) -> String {
+    let letters = before.iter().rev().take_while(|byte| byte.is_ascii_lowercase()).count();
+    let word = String::from_utf8_lossy(&before[before.len() - letters..]).into_owned();
+    for literal in ["true", "false", "null"] {
+        let rest = literal.strip_prefix(word.as_str()).filter(|_| !word.is_empty());
+        if let Some(next) = rest.and_then(|rest| rest.chars().next()) {
+            return format!("in literal {literal} (expecting {next:?})");
+        }
+    }
+    let last = before.iter().rev().find(|byte| !byte.is_ascii_whitespace());
+    let place = match last {
+        None | Some(b':' | b'[') => "looking for beginning of value",
+        Some(b'{' | b',') => "looking for beginning of object key string",
+        Some(b'"') if is_key(before) => "after object key",
+        Some(_) if open(before) == Some(b'{') => "after object key:value pair",
+        Some(_) if open(before) == Some(b'[') => "after array element",
+        Some(_) => "after top-level value",
+    };
+    place.to_owned()
+}
+
+/// The bracket that is still open.
+fn open(before: &[u8]) -> Option<u8> {
+    let mut stack = Vec::new();
+    let mut text = false;
+    let mut escaped = false;
+    for byte in before {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if text => escaped = true,
+            b'"' => text = !text,
+            b'{' | b'[' if !text => stack.push(*byte),
+            b'}' | b']' if !text => drop(stack.pop()),
+            _ => {}
+        }
+    }
+    stack.pop()
+}
+
+/// Does a text that ends here stand where a key belongs?
+fn is_key(before: &[u8]) -> bool {
+    let trimmed = before.trim_ascii_end();
+    let inner = trimmed.get(..trimmed.len().saturating_sub(1)).unwrap_or_default();
+    let start = inner.iter().rposition(|byte| *byte == b'"').unwrap_or(0);
+    let earlier = inner.get(..start).unwrap_or_default().trim_ascii_end();
+    matches!(earlier.last(), Some(b'{' | b',')) && open(earlier) == Some(b'{')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn broken_json_is_told_in_gos_words() {
+        for (text, error) in [
+            ("", "unexpected end of JSON input"),
+            ("{\"a\":", "unexpected end of JSON input"),
+            ("hello", "invalid character 'h' looking for beginning of value"),
+            ("{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')"),
+            ("{\"a\" 1}", "invalid character '1' after object key"),
+            ("{\"a\":1 2}", "invalid character '2' after object key:value pair"),
+            ("[1 2]", "invalid character '2' after array element"),
+        ] {
+            let parsed = serde_json::from_str::<Value>(text).unwrap_err();
+            assert_eq!(json_error(&parsed, text.as_bytes()), error, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_escape_what_go_escapes() {
+        assert_eq!(quote("a\u{7}\"b"), "\"a\\a\\\"b\"");
+    }
+}
