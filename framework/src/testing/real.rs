@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::HeaderValue;
 use tokio::sync::OnceCell;
 
 use crate::client::{Client, ClientConfig, Request};
@@ -32,15 +35,53 @@ pub(super) fn wanted() -> bool {
 
 struct Real {
     config: ClientConfig,
+    kubeconfig: String,
     /// Its standard input keeps the server alive.
     _guard: Child,
 }
 
 /// How to reach the server of this process; started by the first caller.
 pub(super) async fn config() -> Result<ClientConfig, Error> {
+    Ok(real().await?.config.clone())
+}
+
+/// The same, for other programs.
+pub(super) async fn kubeconfig() -> Result<String, Error> {
+    Ok(real().await?.kubeconfig.clone())
+}
+
+async fn real() -> Result<&'static Real, Error> {
     static REAL: OnceCell<Real> = OnceCell::const_new();
-    let real = REAL.get_or_try_init(start).await?;
-    Ok(real.config.clone())
+    REAL.get_or_try_init(start).await
+}
+
+/// `config`, whose user acts as `user` with `groups`.
+pub(super) fn as_user(
+    mut config: ClientConfig,
+    user: &str,
+    groups: &[&str],
+) -> Result<ClientConfig, Error> {
+    let value = |text: &str| {
+        HeaderValue::from_str(text).map_err(|error| {
+            let text = format!("cannot act as {text:?}: no HTTP header can carry that");
+            Error::new(ErrorKind::Usage, text).because(error)
+        })
+    };
+    config.headers.insert("impersonate-user", value(user)?);
+    for group in groups {
+        config.headers.append("impersonate-group", value(group)?);
+    }
+    Ok(config)
+}
+
+fn kubeconfig_of(server: &str, ca: &str) -> String {
+    let ca = BASE64.encode(ca);
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
+         clusters: [{{ name: test, cluster: {{ server: \"{server}\", certificate-authority-data: {ca} }} }}]\n\
+         users: [{{ name: admin, user: {{ token: {TOKEN} }} }}]\n\
+         contexts: [{{ name: test, context: {{ cluster: test, user: admin }} }}]\n"
+    )
 }
 
 async fn start() -> Result<Real, Error> {
@@ -51,8 +92,8 @@ async fn start() -> Result<Real, Error> {
         let text = format!("cannot start {}", program.display());
         Error::new(ErrorKind::Config, text).because(error)
     })?;
-    let config = ready(&folder, port).await?;
-    Ok(Real { config, _guard: guard })
+    let (config, kubeconfig) = ready(&folder, port).await?;
+    Ok(Real { config, kubeconfig, _guard: guard })
 }
 
 /// `WINDLASS_KUBE_BIN/kube-apiserver`, or the newest build in the cache folder.
@@ -140,7 +181,7 @@ fn launch(program: &Path, folder: &Path, port: u16) -> std::io::Result<Child> {
 }
 
 /// Waits until `/readyz` says ok.
-async fn ready(folder: &Path, port: u16) -> Result<ClientConfig, Error> {
+async fn ready(folder: &Path, port: u16) -> Result<(ClientConfig, String), Error> {
     let clock = Clock::system();
     let certificate = folder.join("certificates/apiserver.crt");
     let wait = async {
@@ -148,13 +189,12 @@ async fn ready(folder: &Path, port: u16) -> Result<ClientConfig, Error> {
             if let Ok(pem) = tokio::fs::read_to_string(&certificate).await
                 && pem.contains("END CERTIFICATE")
             {
-                let config = ClientConfig::new(&format!("https://127.0.0.1:{port}"))?
-                    .with_ca(&pem)
-                    .with_token(TOKEN);
+                let server = format!("https://127.0.0.1:{port}");
+                let config = ClientConfig::new(&server)?.with_ca(&pem).with_token(TOKEN);
                 let client = Client::builder().config(config.clone()).build()?;
                 let request = Request::get("/readyz", "ask whether the real API server is ready");
                 if client.send(request).await.is_ok() {
-                    return Ok(config);
+                    return Ok((config, kubeconfig_of(&server, &pem)));
                 }
             }
             if log(folder).contains("command failed") {
