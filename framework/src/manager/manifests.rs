@@ -84,8 +84,16 @@ impl Sheet<'_> {
             documents.push(document);
         }
         documents.push(self.object("v1", "ServiceAccount", json!({})));
-        documents.push(self.object(RBAC, "ClusterRole", json!({ "rules": self.cluster_rules() })));
+        let (mut rules, definitions) = (self.rules(), self.definition_rules());
+        let limited = !self.manager.namespaces.is_empty();
+        if !limited {
+            rules.extend(definitions.clone());
+        }
+        documents.push(self.object(RBAC, "ClusterRole", json!({ "rules": rules })));
         documents.extend(self.bindings());
+        if limited && !definitions.is_empty() {
+            documents.extend(self.definition_role(&definitions));
+        }
         if let Some(election) = &self.manager.election {
             documents.extend(self.lease_role(&election.name));
         }
@@ -123,9 +131,9 @@ impl Sheet<'_> {
         object
     }
 
-    fn cluster_rules(&self) -> Vec<Value> {
-        let mut rules: Vec<Value> = self
-            .manager
+    /// The controllers' grants.
+    fn rules(&self) -> Vec<Value> {
+        self.manager
             .rules()
             .iter()
             .map(|rule| {
@@ -135,23 +143,47 @@ impl Sheet<'_> {
                     "verbs": rule.verbs,
                 })
             })
-            .collect();
+            .collect()
+    }
+
+    /// What installing the definitions needs; nothing when none is installed.
+    fn definition_rules(&self) -> Vec<Value> {
         let installs: Vec<&str> =
             self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
-        if !installs.is_empty() {
-            let resource = |verbs: &[&str]| {
-                json!({
-                    "apiGroups": ["apiextensions.k8s.io"],
-                    "resources": ["customresourcedefinitions"],
-                    "verbs": verbs,
-                })
-            };
-            let mut named = resource(&["get", "patch"]);
-            named["resourceNames"] = json!(installs);
-            // An apply that creates needs `create`, which names cannot limit.
-            rules.extend([resource(&["create"]), named]);
+        if installs.is_empty() {
+            return Vec::new();
         }
-        rules
+        let resource = |verbs: &[&str]| {
+            json!({
+                "apiGroups": ["apiextensions.k8s.io"],
+                "resources": ["customresourcedefinitions"],
+                "verbs": verbs,
+            })
+        };
+        let mut named = resource(&["get", "patch"]);
+        named["resourceNames"] = json!(installs);
+        // An apply that creates needs `create`, which names cannot limit.
+        vec![resource(&["create"]), named]
+    }
+
+    /// Definitions belong to no namespace: bindings in the watched ones do not reach them.
+    fn definition_role(&self, rules: &[Value]) -> [Value; 2] {
+        let name = format!("{}-definitions", self.name);
+        let mut role = self.object(RBAC, "ClusterRole", json!({ "rules": rules }));
+        let mut binding = self.object(
+            RBAC,
+            "ClusterRoleBinding",
+            json!({
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name,
+                },
+                "subjects": [self.subject()],
+            }),
+        );
+        for object in [&mut role, &mut binding] {
+            object["metadata"]["name"] = json!(name);
+        }
+        [role, binding]
     }
 
     /// The controllers' grants: everywhere, or in the watched namespaces only.

@@ -108,10 +108,10 @@ async fn an_index_finds_objects_by_a_field_and_follows_it() {
     assert_eq!(of_color(&running, "red"), ["a", "c"]);
     bench.change("c", json!({ "color": "blue" })).await;
     running.settled().await;
-    assert_eq!((of_color(&running, "red"), of_color(&running, "blue")), (
-        vec!["a".to_owned()],
-        vec!["b".to_owned(), "c".to_owned()]
-    ));
+    assert_eq!(
+        (of_color(&running, "red"), of_color(&running, "blue")),
+        (vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()])
+    );
     bench.gadgets.delete("a").await.unwrap();
     running.settled().await;
     assert_eq!(of_color(&running, "red"), Vec::<String>::new());

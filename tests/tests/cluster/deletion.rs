@@ -19,18 +19,14 @@ async fn an_object_goes_only_after_its_clean_up_and_its_children_with_it() {
 
     outside.down.store(true, Ordering::Relaxed);
     bench.gadgets.delete("home").await.unwrap();
-    bench
-        .eventually("the clean-up fails", async || running.states()[0].1.backing_off == 1)
-        .await;
+    bench.eventually("the clean-up fails", async || running.states()[0].1.backing_off == 1).await;
     let waiting = bench.gadgets.get("home").await.unwrap();
     assert!(waiting.is_terminating() && waiting.has_finalizer(FINALIZER));
     assert!(bench.data("home").await.is_some(), "children stay as long as their owner");
 
     outside.down.store(false, Ordering::Relaxed);
     bench
-        .eventually("it is gone", async || {
-            bench.gadgets.get_opt("home").await.unwrap().is_none()
-        })
+        .eventually("it is gone", async || bench.gadgets.get_opt("home").await.unwrap().is_none())
         .await;
     assert!(outside.cleaned.lock().unwrap().contains(&"home".to_owned()));
     if bench.cluster.is_embedded() {

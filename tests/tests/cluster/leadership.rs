@@ -19,9 +19,7 @@ async fn a_follower_takes_over_within_two_seconds_of_a_clean_stop() {
         bench.cluster.spawn(operator(bench.cluster.client()).leader_election_with(election))
     };
     let first = replica("first");
-    bench
-        .eventually("one leads", async || first.leadership() == Some(Leadership::Leading))
-        .await;
+    bench.eventually("one leads", async || first.leadership() == Some(Leadership::Leading)).await;
     let second = replica("second");
     let waits = Some(Leadership::Candidate { holder: Some("first".to_owned()) });
     bench.eventually("the other waits", async || second.leadership() == waits).await;

@@ -24,10 +24,10 @@ async fn an_object_that_breaks_its_schema_is_refused_naming_field_value_and_boun
     assert_eq!((status.code, status.reason.as_str()), (422, "Invalid"));
     let causes = &status.details.as_ref().unwrap().causes;
     assert_eq!(causes.len(), 1, "{causes:?}");
-    assert_eq!((causes[0].field.as_str(), causes[0].reason.as_str()), (
-        "spec.size",
-        "FieldValueInvalid"
-    ));
+    assert_eq!(
+        (causes[0].field.as_str(), causes[0].reason.as_str()),
+        ("spec.size", "FieldValueInvalid")
+    );
     let shown = error.to_string();
     assert!(shown.contains("create") && shown.contains("less than or equal to 9"), "{shown}");
 }
@@ -52,10 +52,7 @@ async fn a_wrong_type_and_a_missing_field_are_refused_by_name() {
         let error = api.create(&object).await.unwrap_err();
         let message = &error.status().unwrap().message;
         assert_eq!(error.kind(), ErrorKind::Invalid, "{message}");
-        assert_eq!(
-            *message,
-            format!("Gadget.test.windlass.dev \"home\" is invalid: {expected}")
-        );
+        assert_eq!(*message, format!("Gadget.test.windlass.dev \"home\" is invalid: {expected}"));
     }
 }
 

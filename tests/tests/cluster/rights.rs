@@ -114,11 +114,8 @@ async fn the_rights_do_not_reach_beyond_the_watched_namespaces() {
     account.grant(&bench, |_| ()).await;
     let other = bench.cluster.new_namespace().await;
     let own = account.client.namespace::<crate::gadget::Gadget>(bench.cluster.namespace());
-    bench
-        .eventually("the role is known", async || own.list().await.is_ok())
-        .await;
-    let error =
-        account.client.namespace::<crate::gadget::Gadget>(&other).list().await.unwrap_err();
+    bench.eventually("the role is known", async || own.list().await.is_ok()).await;
+    let error = account.client.namespace::<crate::gadget::Gadget>(&other).list().await.unwrap_err();
     assert_eq!(error.kind(), windlass::ErrorKind::Forbidden, "{error}");
     let error = own.delete("home").await.unwrap_err();
     assert!(error.to_string().contains("cannot delete resource \"gadgets\""), "{error}");
@@ -163,9 +160,9 @@ async fn a_right_to_write_that_is_missing_keeps_the_object_in_backoff_and_granti
             running.states()[0].1.backing_off == 1
         })
         .await;
-    let configmaps = account.client.namespace::<k8s_openapi::api::core::v1::ConfigMap>(
-        bench.cluster.namespace(),
-    );
+    let configmaps = account
+        .client
+        .namespace::<k8s_openapi::api::core::v1::ConfigMap>(bench.cluster.namespace());
     let data = json!({ "data": { "a": "1" } });
     let error = configmaps.apply("home", &data).await.unwrap_err();
     let shown = error.to_string();

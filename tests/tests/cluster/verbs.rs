@@ -104,10 +104,10 @@ async fn patches(case: &Case) {
     let (api, section) = (&case.api, case.section);
     let merge = Patch::Merge(json!({ section: { "note": null, "color": "blue" } }));
     let merged = api.patch("home", merge).await.unwrap();
-    assert_eq!((case.field(&merged, "note"), case.field(&merged, "color")), (
-        &Value::Null,
-        &json!("blue")
-    ));
+    assert_eq!(
+        (case.field(&merged, "note"), case.field(&merged, "color")),
+        (&Value::Null, &json!("blue"))
+    );
     let path = format!("/{section}/note");
     let operations = json!([
         { "op": "test", "path": "/metadata/name", "value": "home" },
