@@ -165,7 +165,7 @@ fn kubectl() -> Option<PathBuf> {
 }
 
 fn cache() -> Option<PathBuf> {
-    let folder = |name| std::env::var_os(name).map(PathBuf::from);
+    let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     folder("WINDLASS_CACHE")
         .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("windlass")))
         .or_else(|| Some(folder("HOME")?.join(".cache/windlass")))
@@ -176,5 +176,6 @@ fn newest_build(cache: &Path) -> Option<PathBuf> {
     let builds = entries.filter(|path| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1."))
     });
-    builds.max()
+    let built = |path: &PathBuf| path.metadata().and_then(|about| about.modified()).ok();
+    builds.filter(|folder| folder.join("kubectl").is_file()).max_by_key(built)
 }

@@ -106,8 +106,9 @@ impl TestClusterBuilder {
     /// # Errors
     /// When the server cannot be started, or does not create a namespace.
     pub async fn try_start(self) -> Result<TestCluster, Error> {
-        let seams = self.seams();
-        let (client, server) = if self.embedded || !real::wanted() {
+        let embedded = self.embedded || !real::wanted()?;
+        let seams = self.seams(embedded);
+        let (client, server) = if embedded {
             let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
             let server = builder.stand_ins(self.stand_ins).start();
             let namespace = "default";
@@ -130,9 +131,9 @@ impl TestClusterBuilder {
         Ok(TestCluster { client, server, config: real, namespace, namespaces })
     }
 
-    fn seams(self) -> Seams {
+    fn seams(self, embedded: bool) -> Seams {
         let clock = match Timestamp::from_second(EPOCH) {
-            Ok(epoch) if self.embedded || !real::wanted() => Clock::simulated(epoch),
+            Ok(epoch) if embedded => Clock::simulated(epoch),
             _ => Clock::system(),
         };
         Seams { clock, entropy: Entropy::seeded(self.seed), metrics: Metrics::new() }

@@ -29,8 +29,19 @@ kill -9 "$child" 2>/dev/null
 rm -rf "$folder""#;
 
 /// Do tests want the real server?
-pub(super) fn wanted() -> bool {
-    std::env::var("WINDLASS_TEST_SERVER").is_ok_and(|value| value == "real")
+///
+/// # Errors
+/// When `WINDLASS_TEST_SERVER` is a word that means nothing: a typing error must not turn tests of the
+/// real server into tests of the embedded one.
+pub(super) fn wanted() -> Result<bool, Error> {
+    match std::env::var("WINDLASS_TEST_SERVER").unwrap_or_default().as_str() {
+        "real" => Ok(true),
+        "" | "embedded" => Ok(false),
+        other => Err(Error::new(
+            ErrorKind::Config,
+            format!("WINDLASS_TEST_SERVER is {other:?}; set it to `real` or `embedded`"),
+        )),
+    }
 }
 
 struct Real {
@@ -98,32 +109,45 @@ async fn start() -> Result<Real, Error> {
 
 /// `WINDLASS_KUBE_BIN/kube-apiserver`, or the newest build in the cache folder.
 fn program() -> Result<PathBuf, Error> {
-    let found = match std::env::var_os("WINDLASS_KUBE_BIN") {
-        Some(folder) => Some(PathBuf::from(folder).join("kube-apiserver")),
-        None => cached(),
+    let (found, looked) = match std::env::var_os("WINDLASS_KUBE_BIN") {
+        Some(folder) => {
+            let program = PathBuf::from(folder).join("kube-apiserver");
+            let looked = format!("{} (named by WINDLASS_KUBE_BIN)", program.display());
+            (Some(program), looked)
+        }
+        None => {
+            let cache = cache();
+            let looked = format!("{}/kube-v1.*/kube-apiserver", cache.display());
+            (newest_build(&cache), looked)
+        }
     };
     found.filter(|program| program.is_file()).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Config,
-            "WINDLASS_TEST_SERVER=real needs a kube-apiserver: build it by \
-             tests/kube-apiserver/build.sh, or name its folder in WINDLASS_KUBE_BIN",
-        )
+        let text = format!(
+            "WINDLASS_TEST_SERVER=real needs a kube-apiserver, and there is none at {looked}; build \
+             it by tests/kube-apiserver/build.sh (needs Go, takes minutes), or name the folder of \
+             another build in WINDLASS_KUBE_BIN, or unset WINDLASS_TEST_SERVER to test on the \
+             embedded server"
+        );
+        Error::new(ErrorKind::Config, text)
     })
 }
 
-fn cached() -> Option<PathBuf> {
-    let home = PathBuf::from(std::env::var_os("HOME")?);
-    let mut builds: Vec<PathBuf> = std::fs::read_dir(home.join(".cache/windlass"))
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1."))
-        })
-        .map(|path| path.join("kube-apiserver"))
-        .filter(|program| program.is_file())
-        .collect();
-    builds.sort();
-    builds.pop()
+/// Where `build.sh` puts its builds.
+fn cache() -> PathBuf {
+    let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("WINDLASS_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("windlass")))
+        .unwrap_or_else(|| folder("HOME").unwrap_or_default().join(".cache/windlass"))
+}
+
+fn newest_build(cache: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let builds = entries.filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1."))
+    });
+    let programs = builds.map(|path| path.join("kube-apiserver"));
+    let built = |path: &PathBuf| path.metadata().and_then(|about| about.modified()).ok();
+    programs.filter(|program| program.is_file()).max_by_key(built)
 }
 
 fn folder() -> Result<PathBuf, Error> {
