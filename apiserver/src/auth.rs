@@ -3,11 +3,19 @@
 //! Handlers see only a [`User`] and an [`Authorizer`]. How users are found (certificates, tokens) and
 //! which rules hold (RBAC) is decided by whoever installs the two hooks.
 
+mod authenticate;
+mod impersonate;
+mod tokens;
+
 use std::collections::BTreeMap;
 
 use http::request::Parts;
+use serde_json::Value;
 
 use crate::status::ApiError;
+
+pub(crate) use authenticate::Authentication;
+pub(crate) use tokens::Tokens;
 
 /// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,6 +59,11 @@ pub(crate) struct Identity {
 pub(crate) trait Authenticator: Send + Sync {
     /// The user, or the answer to a stranger.
     fn authenticate(&self, request: &Parts, connection: &Identity) -> Result<User, ApiError>;
+
+    /// Whose bearer token is it?
+    fn token(&self, _token: &str) -> Option<User> {
+        None
+    }
 }
 
 /// The user of the connection; strangers are refused.
@@ -88,6 +101,16 @@ pub(crate) struct Attributes {
 pub(crate) trait Authorizer: Send + Sync {
     /// Allowed, or why not (may be empty).
     fn authorize(&self, user: &User, attributes: &Attributes) -> Result<(), String>;
+
+    /// The same, with the reason why it is allowed (may be empty).
+    fn explain(&self, user: &User, attributes: &Attributes) -> Result<String, String> {
+        self.authorize(user, attributes).map(|()| String::new())
+    }
+
+    /// All rules that hold for a user in a namespace, in the form of RBAC's.
+    fn rules(&self, _user: &User, _namespace: &str) -> Vec<Value> {
+        Vec::new()
+    }
 }
 
 /// Everybody may do everything.

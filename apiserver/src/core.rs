@@ -37,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) requests: Requests,
     /// Held while an address is chosen and its Service stored.
     pub(crate) addresses: Mutex<()>,
+    /// Certificate of the authority, in PEM; empty unless the server listens.
+    pub(crate) root_ca: Mutex<String>,
     /// Ends everything.
     pub(crate) stop: CancellationToken,
     connections: Mutex<CancellationToken>,
@@ -65,6 +67,7 @@ impl Core {
             faults: Faults::new(),
             requests: Requests::new(),
             addresses: Mutex::new(()),
+            root_ca: Mutex::new(String::new()),
             connections: Mutex::new(stop.child_token()),
             stop,
             authenticator: RwLock::new(Arc::new(ByConnection)),
@@ -136,6 +139,16 @@ impl Core {
             std::mem::replace(&mut *slot, self.stop.child_token())
         };
         old.cancel();
+    }
+
+    /// Sets who finds out who asks, and who decides what is allowed.
+    pub(crate) fn install(
+        &self,
+        authenticator: Arc<dyn Authenticator>,
+        authorizer: Arc<dyn Authorizer>,
+    ) {
+        *self.authenticator.write() = authenticator;
+        *self.authorizer.write() = authorizer;
     }
 
     /// Who finds out who asks.

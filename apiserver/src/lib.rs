@@ -18,6 +18,7 @@ mod http;
 mod kinds;
 pub mod openapi;
 pub mod patch;
+mod rbac;
 mod requests;
 mod seed;
 mod selectors;
@@ -26,6 +27,7 @@ mod server;
 mod status;
 mod storage;
 pub mod table;
+mod tls;
 pub mod typed;
 mod verbs;
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::io::DuplexStream;
 
-use crate::auth::{Identity, User};
+use crate::auth::{Authentication, Identity, Tokens, User};
 use crate::clock::Clock;
 use crate::core::Core;
 use crate::faults::Faults;
 use crate::requests::Request;
 use crate::seed::Entropy;
-use crate::{controllers, http, storage};
+use crate::{controllers, http, rbac, storage, tls};
 
 /// Bytes that may be under way in each direction of a connection in memory.
 const PIPE: usize = 64 * 1024;
@@ -23,6 +23,7 @@ pub struct Builder {
     seed: Option<u64>,
     epoch: Option<i64>,
     stand_ins: bool,
+    bare: bool,
     tokens: String,
 }
 
@@ -30,7 +31,7 @@ pub struct Builder {
 #[derive(Clone, Debug)]
 pub struct ApiServer {
     core: Arc<Core>,
-    builder: Arc<Builder>,
+    tokens: Arc<Tokens>,
 }
 
 /// A server that listens on a socket.
@@ -64,6 +65,14 @@ impl Builder {
         self
     }
 
+    /// Garbage collection, namespace deletion and role aggregation, as kube-controller-manager does
+    /// them. Default: on; off, the server behaves like a lone kube-apiserver.
+    #[must_use]
+    pub fn controllers(mut self, on: bool) -> Self {
+        self.bare = !on;
+        self
+    }
+
     /// More users, in kube-apiserver's CSV format: token,user,uid,"group1,group2".
     #[must_use]
     pub fn tokens(mut self, csv: &str) -> Self {
@@ -76,8 +85,20 @@ impl Builder {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
         let entropy = self.seed.map_or_else(Entropy::system, Entropy::seeded);
         let core = Core::new(clock, entropy);
-        controllers::start(&core, self.stand_ins);
-        ApiServer { core, builder: Arc::new(self) }
+        let tokens = Arc::new(Tokens::default());
+        if let Err(fault) = tokens.add_csv(&self.tokens) {
+            tracing::warn!(fault, "some of the given tokens are not known");
+        }
+        let weak = Arc::downgrade(&core);
+        core.install(
+            Arc::new(Authentication::new(tokens.clone(), weak.clone())),
+            Arc::new(rbac::Rbac::new(weak)),
+        );
+        rbac::defaults::seed(&core);
+        if !self.bare {
+            controllers::start(&core, self.stand_ins);
+        }
+        ApiServer { core, tokens }
     }
 }
 
@@ -114,15 +135,28 @@ impl ApiServer {
         Ok(client)
     }
 
-    /// Listens with TLS; port 0 picks a free one.
+    /// What is wrong with more users in kube-apiserver's CSV format, as [`Builder::tokens`] takes them.
     ///
     /// # Errors
-    /// `Unsupported`: this build serves connections in memory only.
+    /// The number of the first bad line, and what it lacks.
+    pub fn check_tokens(csv: &str) -> Result<(), String> {
+        Tokens::default().add_csv(csv)
+    }
+
+    /// Listens with TLS until [`ApiServer::shutdown`]; port 0 picks a free one.
+    ///
+    /// Every call makes its own authority, certificates and administrator's token.
+    ///
+    /// # Errors
+    /// The address cannot be bound, or certificates cannot be made.
     pub async fn listen(&self, addr: SocketAddr) -> std::io::Result<Listening> {
-        let users = self.builder.tokens.lines().count();
-        let why =
-            format!("cannot listen on {addr} for {users} more users: connections in memory only");
-        Err(std::io::Error::new(std::io::ErrorKind::Unsupported, why))
+        let authority = tls::Authority::generate(addr.ip())?;
+        let token: String =
+            self.core.entropy.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let admin = User::new("kubernetes-admin", &[rbac::MASTERS]);
+        self.tokens.add(&token, admin);
+        controllers::publish_root(&self.core, &authority.certificate);
+        tls::listen(self.core.clone(), addr, &authority, &token).await
     }
 
     /// The newest resourceVersion.

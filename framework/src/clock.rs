@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// A source of monotonic and wall time; cheap to clone.
@@ -20,7 +21,41 @@ pub struct Clock {
 #[derive(Debug)]
 enum Wall {
     System,
-    Simulated { epoch: Timestamp, started: Instant },
+    Simulated { epoch: Timestamp, started: Instant, slept: Mutex<Duration> },
+}
+
+/// A moment, read from every clock that the machine has, so that a stopped process or machine, or a
+/// changed wall clock, cannot make time look shorter than it was.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    steady: Instant,
+    boot: Option<Duration>,
+    wall: Timestamp,
+}
+
+impl Mark {
+    /// A moment from its three readings; `boot` is the time since the machine started, sleep
+    /// included, where the machine tells it. Made by [`Clock::mark`]; public for simulations.
+    pub fn new(steady: Instant, boot: Option<Duration>, wall: Timestamp) -> Self {
+        Self { steady, boot, wall }
+    }
+
+    /// The most time that can have passed until `later`: the largest of monotonic, boot-time and
+    /// wall-clock difference. For "may I still?".
+    pub fn longest_until(&self, later: &Mark) -> Duration {
+        let boot = match (self.boot, later.boot) {
+            (Some(from), Some(to)) => to.saturating_sub(from),
+            _ => Duration::ZERO,
+        };
+        let wall = Duration::try_from(later.wall.duration_since(self.wall)).unwrap_or_default();
+        self.steady_until(later).max(boot).max(wall)
+    }
+
+    /// Time that the monotonic clock counted until `later`; it may leave out the machine's sleep.
+    /// For "has it been long enough?".
+    pub fn steady_until(&self, later: &Mark) -> Duration {
+        later.steady.saturating_duration_since(self.steady)
+    }
 }
 
 impl Default for Clock {
@@ -38,7 +73,8 @@ impl Clock {
     /// A clock whose wall time is `epoch` plus the runtime's elapsed time: with a paused runtime it
     /// is the same in every run. Call it inside the runtime that it serves.
     pub fn simulated(epoch: Timestamp) -> Self {
-        Self { wall: Arc::new(Wall::Simulated { epoch, started: Instant::now() }) }
+        let started = Instant::now();
+        Self { wall: Arc::new(Wall::Simulated { epoch, started, slept: Mutex::default() }) }
     }
 
     /// Monotonic now.
@@ -50,10 +86,28 @@ impl Clock {
     pub fn wall(&self) -> Timestamp {
         match &*self.wall {
             Wall::System => Timestamp::now(),
-            Wall::Simulated { epoch, started } => {
-                let elapsed = jiff::SignedDuration::try_from(started.elapsed()).unwrap_or_default();
+            Wall::Simulated { epoch, started, slept } => {
+                let elapsed = started.elapsed() + *slept.lock();
+                let elapsed = jiff::SignedDuration::try_from(elapsed).unwrap_or_default();
                 epoch.checked_add(elapsed).unwrap_or(*epoch)
             }
+        }
+    }
+
+    /// Now, by every clock.
+    pub fn mark(&self) -> Mark {
+        let boot = match &*self.wall {
+            Wall::System => boot_time(),
+            Wall::Simulated { started, slept, .. } => Some(started.elapsed() + *slept.lock()),
+        };
+        Mark { steady: self.now(), boot, wall: self.wall() }
+    }
+
+    /// A simulated clock behaves as if the machine had slept: boot time and wall time move ahead,
+    /// the monotonic clock does not. The system's clock ignores it.
+    pub fn sleep_machine(&self, duration: Duration) {
+        if let Wall::Simulated { slept, .. } = &*self.wall {
+            *slept.lock() += duration;
         }
     }
 
@@ -76,5 +130,44 @@ impl Clock {
     /// Runs `future` for at most `limit`; `None` when it did not finish in time (it is dropped).
     pub async fn within<F: Future>(&self, limit: Duration, future: F) -> Option<F::Output> {
         tokio::time::timeout(limit, future).await.ok()
+    }
+}
+
+/// Time since the machine started, sleep included, in steps of 10 ms; `None` where `/proc` does not
+/// tell.
+fn boot_time() -> Option<Duration> {
+    let text = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds: f64 = text.split_whitespace().next()?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_machine_that_slept_shows_in_the_longest_but_not_in_the_steady_time() {
+        let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
+        let before = clock.mark();
+        clock.sleep(Duration::from_secs(2)).await;
+        clock.sleep_machine(Duration::from_secs(60));
+        let after = clock.mark();
+        assert_eq!(before.steady_until(&after), Duration::from_secs(2));
+        assert_eq!(before.longest_until(&after), Duration::from_secs(62));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_wall_clock_set_back_shortens_nothing() {
+        let steady = Instant::now();
+        let before = Mark::new(steady, None, Timestamp::from_second(1_000).unwrap());
+        let later = steady + Duration::from_secs(5);
+        let after = Mark::new(later, None, Timestamp::from_second(10).unwrap());
+        assert_eq!(before.longest_until(&after), Duration::from_secs(5));
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn the_machine_tells_its_boot_time() {
+        assert!(boot_time().is_some_and(|since| since > Duration::ZERO));
     }
 }

@@ -158,6 +158,21 @@ impl Error {
         self
     }
 
+    /// The same error under another kind, for callers that know more than the status code says.
+    #[must_use]
+    pub(crate) fn with_kind(mut self, kind: ErrorKind) -> Self {
+        self.inner.kind = kind;
+        self
+    }
+
+    /// Appends `; note` to the text.
+    #[must_use]
+    pub(crate) fn note(mut self, note: &str) -> Self {
+        self.inner.message.push_str("; ");
+        self.inner.message.push_str(note);
+        self
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind

@@ -1,1 +1,101 @@
+//! Puts one finalizer on an object and takes it off again, without touching what others wrote.
+//!
+//! Both are merge patches that carry the resourceVersion they were computed from, so a list of
+//! finalizers that somebody else changed meanwhile is never overwritten: the API server answers 409.
+//!
+//! Absent: the clean-up itself, and the decision when to run it.
 
+use serde_json::{Value, json};
+
+use crate::api::{Api, Patch};
+use crate::error::{Error, ErrorKind};
+use crate::resource::{Resource, ResourceExt};
+
+/// How often a removal looks again after somebody else's write.
+const TRIES: u32 = 4;
+
+/// Puts `finalizer` on `object`. `None` when the object is gone.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`] when somebody else wrote since `object` was read; whatever the API server
+/// says otherwise.
+pub async fn add<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<K>, Error> {
+    let finalizers = others(object, finalizer).chain([finalizer]).collect();
+    gone_is_none(api.patch(object.name(), patch(object, finalizers)).await)
+}
+
+/// Takes `finalizer` off `object`, or off its newest version if somebody else wrote since. It is no
+/// error when the object, or the finalizer on it, is gone. Returns the object as it was left, if it
+/// is still there.
+///
+/// # Errors
+/// [`ErrorKind::Conflict`] when others keep writing; whatever the API server says otherwise.
+pub async fn remove<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<K>, Error> {
+    let mut newest = object.clone();
+    let mut tries = 1;
+    while newest.has_finalizer(finalizer) {
+        let finalizers = others(&newest, finalizer).collect();
+        match gone_is_none(api.patch(newest.name(), patch(&newest, finalizers)).await) {
+            Err(error) if error.kind() == ErrorKind::Conflict && tries < TRIES => {}
+            answer => return answer,
+        }
+        tries += 1;
+        match api.get_opt(object.name()).await? {
+            // Another object of that name is none of ours.
+            Some(other) if other.uid() != object.uid() => return Ok(None),
+            Some(other) => newest = other,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(newest))
+}
+
+fn others<'a, K: Resource>(object: &'a K, finalizer: &'a str) -> impl Iterator<Item = &'a str> {
+    let all = object.metadata().finalizers.iter().flatten().map(String::as_str);
+    all.filter(move |other| *other != finalizer)
+}
+
+fn patch<K: Resource>(object: &K, finalizers: Vec<&str>) -> Patch {
+    Patch::Merge(body(object.resource_version(), &finalizers))
+}
+
+fn body(resource_version: &str, finalizers: &[&str]) -> Value {
+    json!({ "metadata": { "resourceVersion": resource_version, "finalizers": finalizers } })
+}
+
+fn gone_is_none<K>(answer: Result<K, Error>) -> Result<Option<K>, Error> {
+    match answer {
+        Ok(object) => Ok(Some(object)),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    #[test]
+    fn the_patch_keeps_the_finalizers_of_others_and_names_the_version() {
+        let mut map = ConfigMap::default();
+        map.metadata.resource_version = Some("7".into());
+        map.metadata.finalizers = Some(vec!["a.dev/x".into(), "ours.dev/y".into()]);
+        let Patch::Merge(left) = patch(&map, others(&map, "ours.dev/y").collect()) else {
+            panic!("a merge patch");
+        };
+        assert_eq!(
+            left,
+            json!({ "metadata": { "resourceVersion": "7", "finalizers": ["a.dev/x"] } })
+        );
+    }
+}

@@ -1,4 +1,20 @@
 //! A Kubernetes operator framework: derive a resource, write one `reconcile`, run a correct operator.
+//!
+//! A kind of your own is a struct that derives `CustomResource`; what brings the world in line with
+//! it is a [`Reconciler`](controller::Reconciler); a [`Manager`](manager::Manager) runs it: caches,
+//! queues, leader election, probes, metrics, shutdown. [`prelude`] holds what most operators import.
+//!
+//! Modules import only from lower layers: [`resource`] and [`wire`] are data; [`client`] and [`api`]
+//! speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`] keep caches;
+//! [`workqueue`] orders work; [`controller`] and its helpers do it; [`leader`] and [`manager`] run
+//! it. [`clock`], [`entropy`], [`metrics`] and [`error`] are leaves that all may use.
+//!
+//! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
+//! server inside the program when no cluster is configured; `testing` for tests with one.
+
+// The derives name the crate as users do.
+#[cfg(test)]
+extern crate self as windlass;
 
 pub mod clock;
 pub mod entropy;
@@ -27,10 +43,24 @@ pub mod finalizer;
 pub mod owner;
 pub mod rbac;
 
+#[doc(hidden)]
+pub mod __private;
+
 pub mod leader;
 pub mod manager;
 
+#[cfg(feature = "cli")]
+pub mod cli;
+#[cfg(any(feature = "local", feature = "testing"))]
+mod embedded;
+#[cfg(feature = "local")]
+pub mod local;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub mod prelude;
+
+pub use controller::Controller;
+pub use crd::CustomResource;
 pub use error::{Error, ErrorKind};
+pub use windlass_macros::{Controller, CustomResource};

@@ -1,6 +1,6 @@
 //! Permissions as types and as rules.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::client::Verb;
 use crate::resource::ResourceInfo;
@@ -69,6 +69,42 @@ impl Rule {
     }
 }
 
+/// What a controller needs on the kind it reconciles: to watch it, to put its finalizer on it, to
+/// write its status, and to name it in owner references that block its deletion.
+pub fn main_rules(info: &ResourceInfo) -> Vec<Rule> {
+    vec![
+        Rule::new(info, None, &["get", "list", "watch", "patch"]),
+        Rule::new(info, Some("status"), &["get", "patch", "update"]),
+        Rule::new(info, Some("finalizers"), &["update"]),
+    ]
+}
+
+/// What a controller needs on a kind of children: to watch and to write them.
+pub fn owned_rules(info: &ResourceInfo) -> Vec<Rule> {
+    vec![Rule::new(info, None, &["get", "list", "watch", "create", "patch", "delete"])]
+}
+
+/// What a controller needs on a kind it only watches.
+pub fn watched_rules(info: &ResourceInfo) -> Vec<Rule> {
+    vec![Rule::new(info, None, &["get", "list", "watch"])]
+}
+
+/// What writing Events needs.
+pub fn event_rules() -> Vec<Rule> {
+    let info = ResourceInfo::of::<k8s_openapi::api::events::v1::Event>();
+    vec![Rule::new(&info, None, &["create", "patch"])]
+}
+
+/// One rule per resource with the verbs of all, sorted by group and resource.
+pub fn merge(rules: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
+    let mut merged: BTreeMap<(String, String), BTreeSet<&'static str>> = BTreeMap::new();
+    for rule in rules {
+        merged.entry((rule.group, rule.resource)).or_default().extend(rule.verbs);
+    }
+    let rule = |((group, resource), verbs)| Rule { group, resource, verbs };
+    merged.into_iter().map(rule).collect()
+}
+
 /// The RBAC verb of a request.
 pub fn verb_name(verb: Verb) -> &'static str {
     match verb {
@@ -80,5 +116,38 @@ pub fn verb_name(verb: Verb) -> &'static str {
         Verb::Patch | Verb::Apply => "patch",
         Verb::Delete => "delete",
         Verb::DeleteCollection => "deletecollection",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use k8s_openapi::api::core::v1::Pod;
+
+    use super::*;
+
+    #[test]
+    fn rules_for_one_resource_become_one_and_all_are_sorted() {
+        let (deployment, pod) = (ResourceInfo::of::<Deployment>(), ResourceInfo::of::<Pod>());
+        let mut rules = owned_rules(&deployment);
+        rules.extend(watched_rules(&pod));
+        rules.push(Rule::new(&deployment, None, &["update"]));
+        rules.extend(event_rules());
+        let merged = merge(rules);
+        let printed: Vec<_> = merged
+            .iter()
+            .map(|rule| {
+                let verbs: Vec<_> = rule.verbs.iter().copied().collect();
+                format!("{}/{}: {}", rule.group, rule.resource, verbs.join(","))
+            })
+            .collect();
+        assert_eq!(
+            printed,
+            [
+                "/pods: get,list,watch",
+                "apps/deployments: create,delete,get,list,patch,update,watch",
+                "events.k8s.io/events: create,patch",
+            ]
+        );
     }
 }

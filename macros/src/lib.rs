@@ -1,1 +1,29 @@
-//! x
+//! The derive macros of the windlass operator framework.
+//!
+//! `windlass` re-exports them, and the code they generate names `windlass` only.
+//! Both work in the same steps: `attrs` reads keys with their spans, `model` is what will be
+//! generated, `check` holds the rules that span several keys, `expand` quotes. All faults are
+//! reported at once, each on the token that is wrong; the impls are emitted even then, so that one
+//! fault does not drag others behind it.
+
+mod controller;
+mod errors;
+mod keys;
+mod names;
+mod resource;
+
+use proc_macro::TokenStream;
+
+#[doc = include_str!("../docs/custom_resource.md")]
+#[proc_macro_derive(CustomResource, attributes(resource, index))]
+pub fn custom_resource(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    resource::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/controller.md")]
+#[proc_macro_derive(Controller, attributes(controller))]
+pub fn controller(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    controller::derive(&input).into()
+}

@@ -55,10 +55,10 @@ pub(crate) fn restore(new: &mut Value, old: &Value, ignored: &PathSet) {
         }
     }
     for (step, below) in &ignored.children {
-        if let Step::Field(name) = step {
-            if let Some(value) = map.get_mut(name) {
-                restore(value, old.get(name).unwrap_or(&Value::Null), below);
-            }
+        if let Step::Field(name) = step
+            && let Some(value) = map.get_mut(name)
+        {
+            restore(value, old.get(name).unwrap_or(&Value::Null), below);
         }
     }
 }

@@ -60,18 +60,18 @@ pub(crate) fn renew_last_applied(intent: &Value, object: &mut Value) {
     let annotations = intent.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
     if let Some(annotations) = annotations {
         annotations.remove(LAST_APPLIED);
-        if annotations.is_empty() {
-            if let Some(meta) = intent.get_mut("metadata").and_then(Value::as_object_mut) {
-                meta.remove("annotations");
-            }
+        if annotations.is_empty()
+            && let Some(meta) = intent.get_mut("metadata").and_then(Value::as_object_mut)
+        {
+            meta.remove("annotations");
         }
     }
     let slot = object
         .pointer_mut("/metadata/annotations")
         .and_then(|annotations| annotations.get_mut(LAST_APPLIED));
-    if let Some(Value::String(text)) = slot {
-        if !text.is_empty() {
-            *text = format!("{intent}\n");
-        }
+    if let Some(Value::String(text)) = slot
+        && !text.is_empty()
+    {
+        *text = format!("{intent}\n");
     }
 }

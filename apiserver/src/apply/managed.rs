@@ -69,42 +69,11 @@ impl Managed {
         let mut managed = Managed::default();
         let list = object.pointer("/metadata/managedFields").and_then(Value::as_array);
         for (index, entry) in list.into_iter().flatten().enumerate() {
-            let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
-            let apply = match text("operation") {
-                "Apply" => true,
-                "Update" => false,
-                _ => return Err("operation must be `Apply` or `Update`".to_owned()),
-            };
-            let version = text("apiVersion");
-            if version.is_empty() {
-                return Err("apiVersion must not be empty".to_owned());
+            let (owner, owned, time) = decode_entry(index, entry)?;
+            if let Some(time) = time {
+                managed.times.insert(owner.clone(), time);
             }
-            match text("fieldsType") {
-                "FieldsV1" => {}
-                "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
-                other => {
-                    return Err(format!(
-                        "invalid fieldsType {other:?} in managed fields entry {index}"
-                    ));
-                }
-            }
-            let set = match entry.get("fieldsV1") {
-                None | Some(Value::Null) => PathSet::default(),
-                Some(fields) => {
-                    PathSet::from_json(fields).map_err(|e| format!("error decoding set: {e}"))?
-                }
-            };
-            // Read as it stands: an empty name is an owner too.
-            let owner = Owner {
-                manager: text("manager").to_owned(),
-                apply,
-                api_version: if apply { String::new() } else { version.to_owned() },
-                subresource: text("subresource").to_owned(),
-            };
-            if !text("time").is_empty() {
-                managed.times.insert(owner.clone(), text("time").to_owned());
-            }
-            managed.owners.insert(owner, Owned { set, api_version: version.to_owned() });
+            managed.owners.insert(owner, owned);
         }
         Ok(managed)
     }
@@ -184,10 +153,10 @@ impl Managed {
                 continue;
             };
             let bucket = Owner::new(ANCIENT, false, &version, "");
-            if !self.owners.contains_key(&bucket) {
-                if let Some(owned) = self.owners.remove(first) {
-                    self.owners.insert(bucket.clone(), owned);
-                }
+            if !self.owners.contains_key(&bucket)
+                && let Some(owned) = self.owners.remove(first)
+            {
+                self.owners.insert(bucket.clone(), owned);
             }
             let Some(owned) = self.owners.remove(&owner) else { continue };
             let old = self.owners.remove(&bucket).map(|old| old.set).unwrap_or_default();
@@ -199,6 +168,41 @@ impl Managed {
             count -= 1;
         }
     }
+}
+
+fn decode_entry(index: usize, entry: &Value) -> Result<(Owner, Owned, Option<String>), String> {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+    let apply = match text("operation") {
+        "Apply" => true,
+        "Update" => false,
+        _ => return Err("operation must be `Apply` or `Update`".to_owned()),
+    };
+    let version = text("apiVersion");
+    if version.is_empty() {
+        return Err("apiVersion must not be empty".to_owned());
+    }
+    match text("fieldsType") {
+        "FieldsV1" => {}
+        "" => return Err(format!("missing fieldsType in managed fields entry {index}")),
+        other => {
+            return Err(format!("invalid fieldsType {other:?} in managed fields entry {index}"));
+        }
+    }
+    let set = match entry.get("fieldsV1") {
+        None | Some(Value::Null) => PathSet::default(),
+        Some(fields) => {
+            PathSet::from_json(fields).map_err(|e| format!("error decoding set: {e}"))?
+        }
+    };
+    // Read as it stands: an empty name is an owner too.
+    let owner = Owner {
+        manager: text("manager").to_owned(),
+        apply,
+        api_version: if apply { String::new() } else { version.to_owned() },
+        subresource: text("subresource").to_owned(),
+    };
+    let time = Some(text("time").to_owned()).filter(|time| !time.is_empty());
+    Ok((owner, Owned { set, api_version: version.to_owned() }, time))
 }
 
 /// Does the list say that tracking should start anew: `[]` or `[{}]`?

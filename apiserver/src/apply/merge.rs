@@ -130,8 +130,6 @@ impl Walker<'_> {
         indexed
     }
 
-    /// Merges two lists: shared items come in the applied order, the others keep their place
-    /// relative to the shared ones around them.
     fn lists(
         &mut self,
         kind: &ListKind,
@@ -146,44 +144,64 @@ impl Walker<'_> {
         }
         let live_list: &[Value] = live_list.map_or(&[], Vec::as_slice);
         let mut out = Vec::with_capacity(live.steps.len().max(applied.steps.len()));
-        let mut shared: VecDeque<&Step> =
-            applied.steps.iter().filter(|step| live.has(step)).collect();
-        let mut merged: BTreeSet<&Step> = BTreeSet::new();
-        let (mut l, mut r) = (0, 0);
-        while l < live.steps.len() || r < applied.steps.len() {
-            if let (Some(mine), Some(theirs)) = (live.steps.get(l), applied.steps.get(r)) {
-                if mine == theirs {
-                    merged.insert(mine);
-                    out.extend(self.value(items, live.get(mine), applied.get(mine)));
-                    l += 1;
-                    r += 1;
-                    shared.pop_front();
-                    continue;
-                }
-                if applied.has(mine) && shared.front().is_some_and(|next| *next != mine) {
-                    l += 1;
-                    continue;
-                }
-            }
-            if let Some(mine) = live.steps.get(l) {
-                if !applied.has(mine) {
-                    out.extend(self.value(items, live_list.get(l), None));
-                    l += 1;
-                    continue;
-                }
-                if merged.contains(mine) {
-                    l += 1;
-                }
-            }
-            if let Some(theirs) = applied.steps.get(r) {
-                merged.insert(theirs);
-                out.extend(self.value(items, live.get(theirs), applied.get(theirs)));
-                r += 1;
-                if shared.front() == Some(&theirs) {
-                    shared.pop_front();
-                }
-            }
+        for pick in interleave(&live, &applied) {
+            out.extend(match pick {
+                Pick::Live(index) => self.value(items, live_list.get(index), None),
+                Pick::Applied(step) => self.value(items, live.get(step), applied.get(step)),
+            });
         }
         (!out.is_empty()).then_some(Value::Array(out))
     }
+}
+
+/// The next item of a merged list.
+enum Pick<'s> {
+    /// Only live; by position, since it may be there twice.
+    Live(usize),
+    /// Applied, and perhaps live.
+    Applied(&'s Step),
+}
+
+/// The order of a merged list: shared items come in the applied order, the others keep their place
+/// relative to the shared ones around them.
+fn interleave<'s>(live: &'s Indexed<'_>, applied: &'s Indexed<'_>) -> Vec<Pick<'s>> {
+    let mut out = Vec::new();
+    let mut shared: VecDeque<&Step> = applied.steps.iter().filter(|step| live.has(step)).collect();
+    let mut merged: BTreeSet<&Step> = BTreeSet::new();
+    let (mut l, mut r) = (0, 0);
+    while l < live.steps.len() || r < applied.steps.len() {
+        if let (Some(mine), Some(theirs)) = (live.steps.get(l), applied.steps.get(r)) {
+            if mine == theirs {
+                merged.insert(theirs);
+                out.push(Pick::Applied(theirs));
+                l += 1;
+                r += 1;
+                shared.pop_front();
+                continue;
+            }
+            if applied.has(mine) && shared.front().is_some_and(|next| *next != mine) {
+                l += 1;
+                continue;
+            }
+        }
+        if let Some(mine) = live.steps.get(l) {
+            if !applied.has(mine) {
+                out.push(Pick::Live(l));
+                l += 1;
+                continue;
+            }
+            if merged.contains(mine) {
+                l += 1;
+            }
+        }
+        if let Some(theirs) = applied.steps.get(r) {
+            merged.insert(theirs);
+            out.push(Pick::Applied(theirs));
+            r += 1;
+            if shared.front() == Some(&theirs) {
+                shared.pop_front();
+            }
+        }
+    }
+    out
 }

@@ -34,7 +34,7 @@ pub(crate) fn enter(
     if request.subresource != Some(NAME) {
         return None;
     }
-    let replicas = fields::of(updater.table, updater.root, request.intent).difference(&stripped());
+    let replicas = fields::of(updater.table, updater.root, request.intent).difference(stripped());
     let all = std::mem::take(&mut managed.owners);
     let (seen, aside) =
         all.into_iter().partition(|(_, owned)| !owned.set.intersection(&replicas).is_empty());
@@ -85,7 +85,7 @@ pub(crate) fn update(
 ) -> Result<(), String> {
     let difference = updater.compare(old, new)?;
     let changed = difference.removed.union(&difference.modified).union(&difference.added);
-    let changed = changed.difference(&stripped());
+    let changed = changed.difference(stripped());
     let seen = |owned: &Owned| !owned.set.intersection(&changed).is_empty();
     if managed.owners.values().any(seen) {
         updater.update((old, new), managed, owner, version, "")?;

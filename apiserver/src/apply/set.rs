@@ -39,15 +39,6 @@ impl PathSet {
         self.members.is_empty() && self.children.values().all(PathSet::is_empty)
     }
 
-    /// Is the path a member?
-    pub(crate) fn has(&self, path: &[Step]) -> bool {
-        match path {
-            [] => false,
-            [last] => self.members.contains(last),
-            [first, rest @ ..] => self.children.get(first).is_some_and(|set| set.has(rest)),
-        }
-    }
-
     /// What is in either.
     pub(crate) fn union(mut self, other: &PathSet) -> PathSet {
         self.members.extend(other.members.iter().cloned());

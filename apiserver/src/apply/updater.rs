@@ -1,6 +1,7 @@
 //! Who owns what after an update, and what an apply makes of an object.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
@@ -63,7 +64,7 @@ impl<'a> Updater<'a> {
         self.reconcile(managed);
         let difference = self.compare(old, new)?;
         release(managed, None, &difference);
-        let taken = difference.modified.union(&difference.added).difference(&stripped());
+        let taken = difference.modified.union(&difference.added).difference(stripped());
         if !taken.is_empty() {
             let before = managed.owners.remove(owner).map(|owned| owned.set).unwrap_or_default();
             let owned = Owned { set: taken.union(&before), api_version: version.to_owned() };
@@ -101,7 +102,7 @@ impl<'a> Updater<'a> {
         }
         release(managed, Some(owner), &difference);
         if let Some(mut owned) = managed.owners.remove(owner) {
-            owned.set = owned.set.difference(&stripped());
+            owned.set = owned.set.difference(stripped());
             if !owned.set.is_empty() {
                 managed.owners.insert(owner.clone(), owned);
             }
@@ -173,23 +174,26 @@ fn release(managed: &mut Managed, keeper: Option<&Owner>, difference: &Compariso
 }
 
 /// Fields that nobody owns.
-pub(crate) fn stripped() -> PathSet {
-    let mut set = PathSet::default();
-    for name in ["apiVersion", "kind", "metadata"] {
-        set.insert_fields(&[name]);
-    }
-    for name in [
-        "name",
-        "namespace",
-        "creationTimestamp",
-        "selfLink",
-        "uid",
-        "clusterName",
-        "generation",
-        "managedFields",
-        "resourceVersion",
-    ] {
-        set.insert_fields(&["metadata", name]);
-    }
-    set
+pub(crate) fn stripped() -> &'static PathSet {
+    static STRIPPED: OnceLock<PathSet> = OnceLock::new();
+    STRIPPED.get_or_init(|| {
+        let mut set = PathSet::default();
+        for name in ["apiVersion", "kind", "metadata"] {
+            set.insert_fields(&[name]);
+        }
+        for name in [
+            "name",
+            "namespace",
+            "creationTimestamp",
+            "selfLink",
+            "uid",
+            "clusterName",
+            "generation",
+            "managedFields",
+            "resourceVersion",
+        ] {
+            set.insert_fields(&["metadata", name]);
+        }
+        set
+    })
 }

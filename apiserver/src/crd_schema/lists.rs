@@ -104,3 +104,43 @@ pub(crate) fn embedded(value: &Value, node: &Node, path: &str, out: &mut Vec<Cau
         _ => {}
     }
 }
+
+/// The first embedded resource whose kind, API version or metadata has a wrong type.
+pub(crate) fn embedded_fault(value: &Value, node: &Node, root: bool, path: &str) -> Option<String> {
+    if node.embedded && !root {
+        let wrong = |name: &str, fine: fn(&Value) -> bool| {
+            value.get(name).filter(|v| !fine(v)).map(|v| (cause::child(path, name), v))
+        };
+        let text =
+            wrong("apiVersion", Value::is_string).or_else(|| wrong("kind", Value::is_string));
+        if let Some((path, found)) = text {
+            return Some(format!(
+                "{path}: Invalid value: {}: must be a string",
+                cause::print(found)
+            ));
+        }
+        let head = wrong("metadata", |v| v.is_object() || v.is_null());
+        if let Some((path, found)) = head {
+            let kind = match found {
+                Value::Bool(_) => "bool",
+                Value::Number(_) => "number",
+                Value::String(_) => "string",
+                _ => "array",
+            };
+            let text = format!("json: cannot unmarshal {kind} into Go value of type v1.ObjectMeta");
+            return Some(format!("{path}: Invalid value: {}: {text}", cause::print(found)));
+        }
+    }
+    match value {
+        Value::Object(map) => map.iter().find_map(|(key, child)| {
+            let schema = node.field(key)?;
+            embedded_fault(child, schema, false, &cause::child(path, key))
+        }),
+        Value::Array(items) => {
+            let schema = node.items.as_deref()?;
+            let mut items = items.iter().enumerate();
+            items.find_map(|(i, v)| embedded_fault(v, schema, false, &cause::index(path, i)))
+        }
+        _ => None,
+    }
+}

@@ -80,6 +80,13 @@ impl Schema {
         causes
     }
 
+    /// Why the head of an embedded resource cannot be read: `PATH: Invalid value: …`.
+    ///
+    /// A real server finds such faults while it decodes, before validation.
+    pub fn embedded_fault(&self, object: &Value) -> Option<String> {
+        lists::embedded_fault(object, &self.root, true, "")
+    }
+
     /// The rules of `x-kubernetes-validations`, which nothing here evaluates.
     pub fn rules(&self) -> &[Rule] {
         &self.rules

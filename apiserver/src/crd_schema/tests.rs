@@ -499,3 +499,20 @@ fn kind_and_group_of_an_established_crd_cannot_change() {
     let fields: Vec<String> = check_crd(&new, Some(&old)).into_iter().map(|c| c.field).collect();
     assert_eq!(fields, ["spec.names.kind", "status.storedVersions[0]"]);
 }
+
+#[test]
+fn the_head_of_an_embedded_resource_must_be_readable() {
+    let fault =
+        |emb: Value| widget().embedded_fault(&json!({"kind": 5, "spec": {"size": 1, "emb": emb}}));
+    assert_eq!(fault(json!({"apiVersion": "v1", "kind": "X", "metadata": {}})), None);
+    assert_eq!(
+        fault(json!({"apiVersion": 5})).as_deref(),
+        Some("spec.emb.apiVersion: Invalid value: 5: must be a string")
+    );
+    assert_eq!(
+        fault(json!({"metadata": 5})).as_deref(),
+        Some(
+            "spec.emb.metadata: Invalid value: 5: json: cannot unmarshal number into Go value of type v1.ObjectMeta"
+        )
+    );
+}

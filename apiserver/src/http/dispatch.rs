@@ -70,8 +70,15 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
         return open_watch(core, asked, &call, accepted, warnings).await;
     }
     let mut more = Vec::new();
-    let answer = execute(core, asked, call, body, &mut more).await?;
+    let answer = execute(core, asked, call, body, &mut more).await;
     warnings.extend(more);
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(error) => {
+            let failure = Reply::failure(&error, codec::preferred(headers));
+            return Ok(Reply { warnings, ..failure });
+        }
+    };
     reply(core, asked, &kind, accepted, answer, warnings)
 }
 

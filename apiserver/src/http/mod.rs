@@ -64,7 +64,10 @@ where
         let (core, identity, cut) = (core.clone(), identity.clone(), cut.clone());
         async move { Ok::<_, Infallible>(handler::handle(core, &identity, &cut, request).await) }
     });
-    let builder = auto::Builder::new(Tasks(cut.clone()));
+    let mut builder = auto::Builder::new(Tasks(cut.clone()));
+    // hyper's Date header reads the real time, which no seed repeats.
+    builder.http1().auto_date_header(false);
+    builder.http2().auto_date_header(false);
     let connection = builder.serve_connection(TokioIo::new(io), service);
     tokio::select! {
         biased;

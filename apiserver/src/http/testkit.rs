@@ -45,7 +45,7 @@ impl Reply {
 
 /// A server that repeats itself.
 pub(crate) fn server() -> ApiServer {
-    Builder::default().seed(1).epoch(1_767_225_600).start()
+    Builder::default().seed(1).epoch(1_767_225_600).controllers(false).start()
 }
 
 /// A server and a client of it.

@@ -331,7 +331,9 @@ fn definition(object: &mut Value) {
     let names = child(spec, "names");
     let kind = names["kind"].as_str().unwrap_or_default().to_owned();
     default(names, "singular", json!(kind.to_lowercase()));
-    default(names, "listKind", json!(format!("{kind}List")));
+    if !kind.is_empty() {
+        default(names, "listKind", json!(format!("{kind}List")));
+    }
 }
 
 #[cfg(test)]

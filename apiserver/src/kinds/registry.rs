@@ -57,6 +57,13 @@ impl Table {
             .cloned()
     }
 
+    /// Any version of a kind.
+    pub(crate) fn by_kind(&self, group: &str, kind: &str) -> Option<Arc<Kind>> {
+        let held =
+            self.kinds.values().find(|k| k.served.group == group && k.served.kind == kind)?;
+        self.resource(group, &held.served.plural)
+    }
+
     /// Is the group built in?
     pub(crate) fn is_builtin_group(&self, group: &str) -> bool {
         self.builtin_groups.contains(group)

@@ -1,12 +1,15 @@
 //! JSON patches, with the quirks of the library that kube-apiserver uses.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::PatchError;
 
 const MAX_OPERATIONS: usize = 10_000;
 /// Bytes of JSON that all `copy` operations of a patch may add.
 const MAX_COPIED: usize = 3 * 1024 * 1024;
+
+/// Nesting that a result may have; what is deeper could not be read again.
+const MAX_DEPTH: usize = 120;
 
 /// An operation that cannot be done.
 #[derive(Debug)]
@@ -17,16 +20,30 @@ pub(super) fn apply(doc: &Value, ops: &Value) -> Result<Value, PatchError> {
     let mut doc = doc.clone();
     let mut copied = 0;
     for op in ops {
-        operation(&mut doc, op, &mut copied).map_err(|Failed| PatchError {
-            code: 422,
-            reason: "Invalid",
-            message: "the server rejected our request due to an error in our request".to_owned(),
-        })?;
+        operation(&mut doc, op, &mut copied).map_err(|Failed| PatchError::rejected())?;
+    }
+    if too_deep(&doc) {
+        return Err(PatchError::rejected());
     }
     Ok(doc)
 }
 
-fn decode(ops: &Value) -> Result<Vec<&Map<String, Value>>, PatchError> {
+fn too_deep(doc: &Value) -> bool {
+    let mut open = vec![(doc, 0)];
+    while let Some((value, depth)) = open.pop() {
+        if depth > MAX_DEPTH {
+            return true;
+        }
+        match value {
+            Value::Array(list) => open.extend(list.iter().map(|item| (item, depth + 1))),
+            Value::Object(map) => open.extend(map.values().map(|item| (item, depth + 1))),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn decode(ops: &Value) -> Result<&[Value], PatchError> {
     let kind = |value: &Value| match value {
         Value::Null | Value::Object(_) => "object",
         Value::Bool(_) => "bool",
@@ -50,16 +67,16 @@ fn decode(ops: &Value) -> Result<Vec<&Map<String, Value>>, PatchError> {
             code: 413,
             reason: "RequestEntityTooLarge",
             message: format!(
-                "The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
+                "Request entity too large: The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {}",
                 list.len()
             ),
         });
     }
-    let decoded = list
-        .iter()
-        .map(|op| op.as_object().ok_or_else(|| cannot(op, "handlers.jsonPatchOp")))
-        .collect::<Result<Vec<_>, _>>()?;
-    for op in &decoded {
+    for op in list {
+        // A null operation decodes, to one that cannot be done.
+        if !op.is_object() && !op.is_null() {
+            return Err(cannot(op, "handlers.jsonPatchOp"));
+        }
         for name in ["op", "path", "from"] {
             match op.get(name) {
                 None | Some(Value::String(_) | Value::Null) => {}
@@ -73,10 +90,10 @@ fn decode(ops: &Value) -> Result<Vec<&Map<String, Value>>, PatchError> {
             }
         }
     }
-    Ok(decoded)
+    Ok(list)
 }
 
-fn operation(doc: &mut Value, op: &Map<String, Value>, copied: &mut usize) -> Result<(), Failed> {
+fn operation(doc: &mut Value, op: &Value, copied: &mut usize) -> Result<(), Failed> {
     let text = |name: &str| op.get(name).and_then(Value::as_str);
     let value = || op.get("value").cloned().unwrap_or(Value::Null);
     let path = text("path").ok_or(Failed)?;

@@ -43,7 +43,7 @@ fn of_maps(original: &[Value], patch: &[Value]) -> Result<bool, PatchError> {
     let mut all = original.iter().chain(patch);
     let Some(first) = all.next() else { return Ok(false) };
     if first.is_array() {
-        return Err(PatchError::internal("lists of lists are not supported"));
+        return Err(PatchError::rejected());
     }
     if all.any(|item| std::mem::discriminant(item) != std::mem::discriminant(first)) {
         let list = |list: &[Value]| go_plain(&Value::Array(list.to_vec()));

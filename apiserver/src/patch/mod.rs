@@ -33,6 +33,15 @@ impl PatchError {
         PatchError { code: 400, reason: "BadRequest", message: message.into() }
     }
 
+    /// The server's answer to a patch that cannot be done; it does not say why.
+    fn rejected() -> PatchError {
+        PatchError {
+            code: 422,
+            reason: "Invalid",
+            message: "the server rejected our request due to an error in our request".to_owned(),
+        }
+    }
+
     fn internal(message: impl Into<String>) -> PatchError {
         PatchError { code: 500, reason: "", message: message.into() }
     }

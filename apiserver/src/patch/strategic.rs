@@ -71,13 +71,7 @@ impl<'a> Merger<'a> {
         patch: Value,
         id: Option<Id>,
     ) -> Result<(), PatchError> {
-        let deleted =
-            match key.strip_prefix(DELETE_PRIMITIVES) {
-                Some(rest) => Some(rest.strip_prefix('/').ok_or_else(|| {
-                    PatchError::internal("invalid patch format of primitive list")
-                })?),
-                None => None,
-            };
+        let deleted = deleted_from(key)?;
         let key = deleted.unwrap_or(key);
         if patch.is_null() {
             original.remove(key);
@@ -129,7 +123,7 @@ impl<'a> Merger<'a> {
             let Some(order) = patch.remove(&name) else { continue };
             let order = as_list(order)?;
             let key = name[SET_ORDER.len()..].strip_prefix('/').ok_or_else(|| {
-                PatchError::internal("invalid patch format of setElementOrder list")
+                PatchError::bad_request("invalid patch format of setElementOrder list")
             })?;
             let old = original.get(key).cloned().map(as_list).transpose()?;
             let new = patch.get(key).cloned().map(as_list).transpose()?;
@@ -197,6 +191,17 @@ impl<'a> Merger<'a> {
     }
 }
 
+/// The list that `$deleteFromPrimitiveList/…` names.
+fn deleted_from(key: &str) -> Result<Option<&str>, PatchError> {
+    match key.strip_prefix(DELETE_PRIMITIVES) {
+        None => Ok(None),
+        Some(rest) => rest
+            .strip_prefix('/')
+            .map(Some)
+            .ok_or_else(|| PatchError::bad_request("invalid patch format of primitive list")),
+    }
+}
+
 fn same_type(a: &Value, b: &Value) -> bool {
     std::mem::discriminant(a) == std::mem::discriminant(b)
 }
@@ -220,7 +225,7 @@ fn as_list(value: Value) -> Result<Vec<Value>, PatchError> {
 /// Removes every key that the patch does not name to be kept.
 fn retain_keys(original: &mut JsonMap, patch: &mut JsonMap) -> Result<(), PatchError> {
     let Some(directive) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
-    let bad = || PatchError::internal("invalid patch format of retainKeys");
+    let bad = || PatchError::bad_request("invalid patch format of retainKeys");
     let keys = directive.as_array().ok_or_else(bad)?;
     let kept = |name: &str| keys.iter().any(|key| key.as_str() == Some(name));
     for (name, value) in patch.iter() {

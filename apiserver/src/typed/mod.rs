@@ -35,7 +35,7 @@ impl TypeSchema {
     /// The type of a built-in kind, such as `("apps/v1", "Deployment")`.
     ///
     /// `None` for a kind that kube-apiserver 1.36 does not have. The types are parsed once for the
-    /// process, in about a millisecond.
+    /// process, in about two milliseconds.
     pub fn builtin(api_version: &str, kind: &str) -> Option<Arc<TypeSchema>> {
         builtin::find(api_version, kind)
     }

@@ -153,10 +153,7 @@ fn text<'a>(schema: &'a Value, name: &str) -> Option<&'a str> {
 
 /// The schema of a type: a reference when it has a name.
 pub(super) fn write(table: &Table, id: Id) -> Value {
-    match &table.node(id).name {
-        Some(name) => json!({ "$ref": format!("#/components/schemas/{name}") }),
-        None => definition(table, id),
-    }
+    Writer { table, named: false }.reference(id)
 }
 
 pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
@@ -170,7 +167,8 @@ pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
         seen[id] = true;
         let node = table.node(id);
         if let Some(name) = &node.name {
-            found.entry(name.to_string()).or_insert_with(|| definition(table, id));
+            let write = || Writer { table, named: true }.definition(id);
+            found.entry(name.to_string()).or_insert_with(write);
         }
         match &node.shape {
             Shape::List(_, items) => open.push(*items),
@@ -184,20 +182,129 @@ pub(super) fn components(table: &Table, root: Id) -> BTreeMap<String, Value> {
     found
 }
 
-/// The schema of a type, spelled out to the next named types.
-fn definition(table: &Table, id: Id) -> Value {
-    let node = table.node(id);
-    let mut schema = match &node.shape {
-        Shape::Any => json!({ "x-kubernetes-preserve-unknown-fields": true }),
-        Shape::Scalar(scalar, format) => write_scalar(*scalar, format.as_deref()),
-        Shape::List(kind, items) => write_list(table, kind, *items),
-        Shape::Object(object) => write_object(table, object),
-    };
-    // The built-in types say nothing about unknown fields.
-    if let (Some(_), Value::Object(map)) = (&node.name, &mut schema) {
-        map.remove("x-kubernetes-preserve-unknown-fields");
+/// Writes schemas; `named`: of the server's own types.
+#[derive(Clone, Copy)]
+struct Writer<'a> {
+    table: &'a Table,
+    named: bool,
+}
+
+impl Writer<'_> {
+    fn reference(self, id: Id) -> Value {
+        match &self.table.node(id).name {
+            Some(name) => json!({ "$ref": format!("#/components/schemas/{name}") }),
+            None => self.definition(id),
+        }
     }
-    schema
+
+    /// The schema of a type, spelled out to the next named types.
+    fn definition(self, id: Id) -> Value {
+        match self.table.shape(id) {
+            // The server's own types say nothing about unknown fields.
+            Shape::Any if self.named => json!({}),
+            Shape::Any => json!({ "x-kubernetes-preserve-unknown-fields": true }),
+            Shape::Scalar(scalar, format) => write_scalar(*scalar, format.as_deref()),
+            Shape::List(kind, items) => self.list(kind, *items),
+            Shape::Object(object) => self.object(object),
+        }
+    }
+
+    fn list(self, kind: &ListKind, items: Id) -> Value {
+        let mut schema = Map::new();
+        schema.insert("type".into(), "array".into());
+        schema.insert("items".into(), self.element(items));
+        match kind {
+            ListKind::Atomic(false) => {}
+            ListKind::Atomic(true) => {
+                schema.insert("x-kubernetes-list-type".into(), "atomic".into());
+            }
+            ListKind::Set => {
+                schema.insert("x-kubernetes-list-type".into(), "set".into());
+            }
+            ListKind::Map(keys) => {
+                schema.insert("x-kubernetes-list-type".into(), "map".into());
+                schema.insert("x-kubernetes-list-map-keys".into(), json!(keys));
+            }
+        }
+        Value::Object(schema)
+    }
+
+    /// Items of lists and values of maps; those of the server's own types have a zero default.
+    fn element(self, id: Id) -> Value {
+        let schema = self.reference(id);
+        if !self.named {
+            return schema;
+        }
+        let named = self.table.node(id).name.is_some();
+        let default = match self.table.shape(id) {
+            Shape::Object(object) if named && !object.fields.is_empty() => json!({}),
+            Shape::Scalar(Scalar::String, None) if !named => json!(""),
+            Shape::Scalar(Scalar::Integer | Scalar::Number, _) if !named => json!(0),
+            Shape::Scalar(Scalar::Boolean, _) if !named => json!(false),
+            _ => return schema,
+        };
+        let mut schema = wrapped(schema);
+        schema["default"] = default;
+        schema
+    }
+
+    fn object(self, object: &Object) -> Value {
+        let mut schema = Map::new();
+        schema.insert("type".into(), "object".into());
+        let required = object.fields.iter().filter(|(_, field)| field.required);
+        let required: Vec<&str> = required.map(|(name, _)| &**name).collect();
+        if !required.is_empty() {
+            schema.insert("required".into(), json!(required));
+        }
+        if !object.fields.is_empty() {
+            let fields = object.fields.iter();
+            let fields = fields.map(|(name, field)| (name.to_string(), self.field(field)));
+            schema.insert("properties".into(), Value::Object(fields.collect()));
+        }
+        if object.atomic {
+            schema.insert("x-kubernetes-map-type".into(), "atomic".into());
+        }
+        match object.element {
+            Some(Table::ANY) if object.implied || self.named => {}
+            Some(Table::ANY) => {
+                schema.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+            }
+            Some(id) => {
+                schema.insert("additionalProperties".into(), self.element(id));
+            }
+            None => {}
+        }
+        Value::Object(schema)
+    }
+
+    fn field(self, field: &Field) -> Value {
+        let mut schema = match wrapped(self.reference(field.node)) {
+            Value::Object(schema) => schema,
+            _ => Map::new(),
+        };
+        if let Some(default) = &field.default {
+            schema.insert("default".into(), default.clone());
+        }
+        if let Some(map_type) = field.map_type {
+            schema.insert("x-kubernetes-map-type".into(), map_type.into());
+        }
+        let strategy = &field.strategy;
+        let names: Vec<&str> = [
+            (strategy.merge, "merge"),
+            (strategy.retain_keys, "retainKeys"),
+            (strategy.replace, "replace"),
+        ]
+        .into_iter()
+        .filter_map(|(on, name)| on.then_some(name))
+        .collect();
+        if !names.is_empty() {
+            schema.insert("x-kubernetes-patch-strategy".into(), names.join(",").into());
+        }
+        if let Some(key) = &strategy.key {
+            schema.insert("x-kubernetes-patch-merge-key".into(), (**key).into());
+        }
+        Value::Object(schema)
+    }
 }
 
 fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
@@ -223,84 +330,6 @@ fn write_scalar(scalar: Scalar, format: Option<&str>) -> Value {
         Some(format) => json!({ "type": name, "format": format }),
         None => json!({ "type": name }),
     }
-}
-
-fn write_list(table: &Table, kind: &ListKind, items: Id) -> Value {
-    let mut schema = Map::new();
-    schema.insert("type".into(), "array".into());
-    schema.insert("items".into(), wrapped(write(table, items)));
-    match kind {
-        ListKind::Atomic(false) => {}
-        ListKind::Atomic(true) => {
-            schema.insert("x-kubernetes-list-type".into(), "atomic".into());
-        }
-        ListKind::Set => {
-            schema.insert("x-kubernetes-list-type".into(), "set".into());
-        }
-        ListKind::Map(keys) => {
-            schema.insert("x-kubernetes-list-type".into(), "map".into());
-            schema.insert("x-kubernetes-list-map-keys".into(), json!(keys));
-        }
-    }
-    Value::Object(schema)
-}
-
-fn write_object(table: &Table, object: &Object) -> Value {
-    let mut schema = Map::new();
-    schema.insert("type".into(), "object".into());
-    let required: Vec<&str> =
-        object.fields.iter().filter(|(_, f)| f.required).map(|(name, _)| &**name).collect();
-    if !required.is_empty() {
-        schema.insert("required".into(), json!(required));
-    }
-    if !object.fields.is_empty() {
-        let fields =
-            object.fields.iter().map(|(name, field)| (name.to_string(), write_field(table, field)));
-        schema.insert("properties".into(), Value::Object(fields.collect()));
-    }
-    if object.atomic {
-        schema.insert("x-kubernetes-map-type".into(), "atomic".into());
-    }
-    match object.element {
-        Some(Table::ANY) if object.implied => {}
-        Some(Table::ANY) => {
-            schema.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
-        }
-        Some(id) => {
-            schema.insert("additionalProperties".into(), wrapped(write(table, id)));
-        }
-        None => {}
-    }
-    Value::Object(schema)
-}
-
-fn write_field(table: &Table, field: &Field) -> Value {
-    let mut schema = match wrapped(write(table, field.node)) {
-        Value::Object(schema) => schema,
-        _ => Map::new(),
-    };
-    if let Some(default) = &field.default {
-        schema.insert("default".into(), default.clone());
-    }
-    if let Some(map_type) = field.map_type {
-        schema.insert("x-kubernetes-map-type".into(), map_type.into());
-    }
-    let strategy = &field.strategy;
-    let names: Vec<&str> = [
-        (strategy.merge, "merge"),
-        (strategy.retain_keys, "retainKeys"),
-        (strategy.replace, "replace"),
-    ]
-    .into_iter()
-    .filter_map(|(on, name)| on.then_some(name))
-    .collect();
-    if !names.is_empty() {
-        schema.insert("x-kubernetes-patch-strategy".into(), names.join(",").into());
-    }
-    if let Some(key) = &strategy.key {
-        schema.insert("x-kubernetes-patch-merge-key".into(), (**key).into());
-    }
-    Value::Object(schema)
 }
 
 /// A reference as `allOf`, so that other keywords may stand beside it.

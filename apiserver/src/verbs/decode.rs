@@ -91,6 +91,10 @@ pub(crate) fn object(
     if let Some(text) = meta::wrong_type(&call.kind, &object) {
         return Err(Fault::Type(text));
     }
+    let custom = call.kind.custom.as_ref();
+    if let Some(text) = custom.and_then(|custom| custom.schema.embedded_fault(&object)) {
+        return Err(Fault::Type(text));
+    }
     let mut complaints: Vec<String> =
         duplicates.iter().map(|path| format!("duplicate field {path:?}")).collect();
     let unknown = settle(call, &mut object);

@@ -1,215 +1,140 @@
 //! Typed verbs; each returns a request that is awaited.
+//!
+//! Types exist at the edge only: a call is put together as plain data and its answer is decoded at
+//! the end, so that a kind costs little code. What cannot be sent (an empty name, a name with a
+//! slash, a namespaced object without a namespace) fails as [`ErrorKind::Usage`] before anything is
+//! sent. Not here: caching (informers), reads of metadata only, and subresources other than
+//! `status`.
+//!
+//! [`ErrorKind::Usage`]: crate::ErrorKind::Usage
 
-use std::future::{Future, IntoFuture};
+mod decode;
+mod draft;
+mod read;
+#[cfg(test)]
+mod tests;
+mod watch;
+mod write;
+
+pub use read::{List, ObjectList};
+pub use watch::{Watch, WatchEvent, WatchStream};
+pub use write::{Delete, Patch, Write};
+
+use std::fmt;
+use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use serde::Serialize;
-use serde_json::Value;
 
+use crate::client::{Client, Verb};
 use crate::error::Error;
 use crate::resource::{Resource, ResourceInfo};
+use decode::decode;
+use draft::{Draft, Target};
 
 /// What a request resolves to.
 pub type ApiFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// One kind in one namespace or in all; cheap to clone.
-#[derive(Clone, Debug)]
 pub struct Api<K> {
+    target: Arc<Target>,
     _kind: PhantomData<fn() -> K>,
 }
 
-/// A page or a whole list.
-#[derive(Clone, Debug)]
-pub struct ObjectList<K> {
-    /// The objects.
-    pub items: Vec<K>,
-    /// The version of the collection that this shows.
-    pub resource_version: String,
-    /// Token of the next page; `None` on the last one.
-    pub continue_token: Option<String>,
+impl<K> Clone for Api<K> {
+    fn clone(&self) -> Self {
+        Self { target: Arc::clone(&self.target), _kind: PhantomData }
+    }
 }
 
-/// A change to an object.
-#[derive(Clone, Debug)]
-pub enum Patch {
-    /// JSON merge patch (RFC 7386).
-    Merge(Value),
-    /// JSON patch (RFC 6902): an array of operations.
-    Json(Value),
-    /// Strategic merge patch; built-in kinds only.
-    Strategic(Value),
+impl<K> fmt::Debug for Api<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Api")
+            .field("info", &self.target.info)
+            .field("namespace", &self.target.namespace)
+            .finish_non_exhaustive()
+    }
 }
 
-/// A write about to be sent; await it.
-#[derive(Debug)]
-#[must_use = "a request does nothing until it is awaited"]
-pub struct Write<K> {
-    _kind: PhantomData<fn() -> K>,
-}
-
-/// A list about to be requested; await it.
-#[derive(Debug)]
-#[must_use = "a request does nothing until it is awaited"]
-pub struct List<K> {
-    _kind: PhantomData<fn() -> K>,
-}
-
-/// A deletion about to be sent; await it.
-#[derive(Debug)]
-#[must_use = "a request does nothing until it is awaited"]
-pub struct Delete {
-    _todo: (),
-}
-
-#[allow(unused_variables, clippy::unimplemented)]
 impl<K: Resource> Api<K> {
-    /// The kind.
+    pub(crate) fn new(client: Client, info: Option<ResourceInfo>, namespace: Option<&str>) -> Self {
+        Self { target: Arc::new(Target::new(client, info, namespace)), _kind: PhantomData }
+    }
+
+    /// The kind. For a kind that only a value knows, asked for without one, all parts are empty, and
+    /// every call fails as [`ErrorKind::Usage`](crate::ErrorKind::Usage).
     pub fn info(&self) -> &ResourceInfo {
-        unimplemented!()
+        &self.target.info
+    }
+
+    /// The namespace; `None` means all of them, or that the kind has none.
+    pub fn in_namespace(&self) -> Option<&str> {
+        self.target.namespace.as_deref()
     }
 
     /// Reads one object.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) when it does not exist, and those of
+    /// [`Client::send`].
     pub async fn get(&self, name: &str) -> Result<K, Error> {
-        unimplemented!()
+        let request = Draft::named(&self.target, Verb::Get, name).finish()?;
+        let what = request.what.clone();
+        decode(&what, &self.target.client.send(request).await?.body)
     }
 
     /// Reads one object; `None` when it does not exist.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`], without `NotFound`.
     pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
-        unimplemented!()
+        match self.get(name).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
-    /// Reads the collection.
+    /// Reads the collection, page by page, unless a [limit](List::limit) asks for one page.
     pub fn list(&self) -> List<K> {
-        unimplemented!()
+        List::new(Draft::collection(&self.target, Verb::List))
     }
 
-    /// Creates `object`.
+    /// Follows changes of the collection.
+    pub fn watch(&self) -> Watch<K> {
+        Watch::new(Draft::collection(&self.target, Verb::Watch))
+    }
+
+    /// Creates `object`. With a name or a `generateName`; the answer carries what the server chose.
     pub fn create(&self, object: &K) -> Write<K> {
-        unimplemented!()
+        Write::new(Draft::create(&self.target, object.metadata(), draft::json(object)))
     }
 
     /// Replaces the object of that name; its resourceVersion must be the stored one.
     pub fn replace(&self, object: &K) -> Write<K> {
-        unimplemented!()
+        Write::new(Draft::replace(&self.target, object.metadata(), draft::json(object)))
     }
 
     /// Patches an object.
     pub fn patch(&self, name: &str, patch: Patch) -> Write<K> {
-        unimplemented!()
+        Write::new(Draft::patch(&self.target, name, patch))
     }
 
-    /// Server-side apply of `intent`, which names only what this field manager wants.
+    /// Server-side apply of `intent`, which names only what this field manager wants. `apiVersion`,
+    /// `kind` and the name are added where it lacks them; `managedFields` are left out.
     pub fn apply<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
-        unimplemented!()
+        Write::new(Draft::apply(&self.target, name, serde_json::to_value(intent)))
     }
 
     /// Deletes an object.
     pub fn delete(&self, name: &str) -> Delete {
-        unimplemented!()
+        Delete::new(Draft::named(&self.target, Verb::Delete, name))
     }
 
-    /// Deletes what the selectors match.
+    /// Deletes what the selectors match, in one namespace.
     pub fn delete_collection(&self) -> Delete {
-        unimplemented!()
-    }
-}
-
-#[allow(unused_variables, clippy::unimplemented)]
-impl<K> Write<K> {
-    /// Writes the subresource `status` instead of the object.
-    pub fn status(self) -> Self {
-        unimplemented!()
-    }
-
-    /// Who owns the written fields. Default: the client's.
-    pub fn manager(self, manager: &str) -> Self {
-        unimplemented!()
-    }
-
-    /// Apply only: takes fields over from other managers.
-    pub fn force(self) -> Self {
-        unimplemented!()
-    }
-
-    /// Checks and answers as usual, stores nothing.
-    pub fn dry_run(self) -> Self {
-        unimplemented!()
-    }
-}
-
-#[allow(unused_variables, clippy::unimplemented)]
-impl<K> List<K> {
-    /// Label selector, in kubectl's notation.
-    pub fn labels(self, selector: &str) -> Self {
-        unimplemented!()
-    }
-
-    /// Field selector.
-    pub fn fields(self, selector: &str) -> Self {
-        unimplemented!()
-    }
-
-    /// At most so many objects a page.
-    pub fn limit(self, limit: u32) -> Self {
-        unimplemented!()
-    }
-
-    /// The page after an earlier one.
-    pub fn continue_token(self, token: &str) -> Self {
-        unimplemented!()
-    }
-}
-
-#[allow(unused_variables, clippy::unimplemented)]
-impl Delete {
-    /// Only if the object has this uid.
-    pub fn uid(self, uid: &str) -> Self {
-        unimplemented!()
-    }
-
-    /// Only if the object is at this version.
-    pub fn resource_version(self, version: &str) -> Self {
-        unimplemented!()
-    }
-
-    /// `Background`, `Foreground` or `Orphan`.
-    pub fn propagation(self, policy: &'static str) -> Self {
-        unimplemented!()
-    }
-
-    /// Label selector, for collections.
-    pub fn labels(self, selector: &str) -> Self {
-        unimplemented!()
-    }
-}
-
-#[allow(clippy::unimplemented)]
-impl<K: Resource> IntoFuture for Write<K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = ApiFuture<'static, K>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        unimplemented!()
-    }
-}
-
-#[allow(clippy::unimplemented)]
-impl<K: Resource> IntoFuture for List<K> {
-    type Output = Result<ObjectList<K>, Error>;
-    type IntoFuture = ApiFuture<'static, ObjectList<K>>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        unimplemented!()
-    }
-}
-
-#[allow(clippy::unimplemented)]
-impl IntoFuture for Delete {
-    type Output = Result<(), Error>;
-    type IntoFuture = ApiFuture<'static, ()>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        unimplemented!()
+        Delete::new(Draft::collection(&self.target, Verb::DeleteCollection))
     }
 }

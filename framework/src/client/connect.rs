@@ -1,6 +1,6 @@
 //! How a client reaches its server: TCP and TLS, or a pipe in memory.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -14,8 +14,42 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 /// A boxed [`Io`].
 pub type BoxIo = Box<dyn Io>;
 
+/// What [`Connect::open`] resolves to.
+pub type Opening<'a> = Pin<Box<dyn Future<Output = io::Result<Opened>> + Send + 'a>>;
+
+/// An open stream and the protocol that both ends agreed on.
+pub struct Opened {
+    /// The stream.
+    pub io: BoxIo,
+    /// Was HTTP/2 agreed on? Otherwise HTTP/1.1 is spoken.
+    pub http2: bool,
+}
+
+impl Debug for Opened {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Opened").field("http2", &self.http2).finish_non_exhaustive()
+    }
+}
+
 /// Opens streams to the API server. Tests implement it over `tokio::io::duplex`.
 pub trait Connect: Debug + Send + Sync + 'static {
     /// Opens one stream.
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>>;
+
+    /// Opens one stream and says which protocol it speaks. Default: [`connect`](Self::connect), and
+    /// HTTP/1.1.
+    fn open(&self) -> Opening<'_> {
+        Box::pin(async { Ok(Opened { io: self.connect().await?, http2: false }) })
+    }
+}
+
+/// No connection at all.
+#[derive(Debug)]
+pub(super) struct Nowhere;
+
+impl Connect for Nowhere {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        let text = "this client is offline: it was made without a cluster";
+        Box::pin(async move { Err(io::Error::new(io::ErrorKind::NotConnected, text)) })
+    }
 }

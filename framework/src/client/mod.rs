@@ -1,84 +1,166 @@
 //! Sends one request well: addressing, credentials, TLS, retries, deadlines, back-pressure.
+//!
+//! A call becomes one or more attempts (`retry` decides), each attempt goes through the
+//! layers that a user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from
+//! the seams' clock and randomness from a fork of their entropy, so a run in memory repeats itself.
+//! Not here: client-side rate limits (API servers have priority and fairness), proxies, and the
+//! caching of discovery.
 
+mod attempt;
+mod auth;
+mod builder;
+mod call;
+mod config;
 mod connect;
+mod dial;
+mod exec;
 mod gate;
+mod pool;
 mod request;
+mod retry;
+mod secret;
 mod stream;
+mod tls;
+mod transport;
 
-pub use connect::{BoxIo, Connect, Io};
+pub use builder::ClientBuilder;
+pub use config::ClientConfig;
+pub use connect::{BoxIo, Connect, Io, Opened, Opening};
 pub use gate::WriteGate;
 pub use request::{Request, Response, Verb};
+pub use secret::Secret;
 pub use stream::ByteStream;
+pub use transport::{HttpRequest, HttpResponse, RequestBody, ResponseBody, Stack};
 
+use std::fmt;
 use std::sync::Arc;
 
 use crate::api::Api;
 use crate::error::Error;
 use crate::resource::{DynamicObject, Resource, ResourceInfo};
 use crate::seams::Seams;
+use call::Shared;
 
 /// A connection to one API server; cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Client {
-    _todo: (),
+    shared: Arc<Shared>,
+    gate: Option<Arc<dyn WriteGate>>,
+    manager: Arc<str>,
 }
 
-#[allow(unused_variables, clippy::unimplemented)]
 impl Client {
     /// Reads `KUBECONFIG`, `~/.kube/config` or the in-cluster configuration.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when nothing is configured, or it is wrong.
     pub async fn infer() -> Result<Self, Error> {
-        unimplemented!()
+        Self::new(ClientConfig::infer()?)
+    }
+
+    /// A client for the cluster that `config` names. Nothing is sent yet.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when certificates cannot be read, or
+    /// credentials would be sent in the clear.
+    pub fn new(config: ClientConfig) -> Result<Self, Error> {
+        Self::builder().config(config).build()
+    }
+
+    /// For layers, seams, a connector or a TLS provider of one's own.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
     }
 
     /// A client that speaks plain HTTP/1.1 over the streams that `connector` opens.
     pub fn over(connector: Arc<dyn Connect>, seams: Seams) -> Self {
-        unimplemented!()
+        Self::builder().seams(seams).build_over(connector)
+    }
+
+    /// A client that reaches nothing: every request fails at once. For what needs a client but no
+    /// cluster, such as printing an operator's manifests.
+    pub fn offline() -> Self {
+        Self::over(Arc::new(connect::Nowhere), Seams::system())
     }
 
     /// Clock, randomness and metrics that this client uses.
     pub fn seams(&self) -> &Seams {
-        unimplemented!()
+        &self.shared.seams
     }
 
     /// Namespace of the context, or `default`.
     pub fn default_namespace(&self) -> &str {
-        unimplemented!()
+        &self.shared.namespace
     }
 
-    /// The same connection; every write first asks `gate`.
+    /// The API server's host and port, as metrics name it.
+    pub fn host(&self) -> &str {
+        &self.shared.host
+    }
+
+    /// The same connection; every write first asks `gate`, and no longer an earlier gate.
     #[must_use]
     pub fn gated(&self, gate: Arc<dyn WriteGate>) -> Self {
-        unimplemented!()
+        Self { gate: Some(gate), ..self.clone() }
     }
 
     /// The same connection; writes carry `manager` as field manager unless they name one.
     #[must_use]
     pub fn field_manager(&self, manager: &str) -> Self {
-        unimplemented!()
+        Self { manager: Arc::from(manager), ..self.clone() }
     }
 
     /// All objects of a kind, in all namespaces.
     pub fn all<K: Resource>(&self) -> Api<K> {
-        unimplemented!()
+        Api::new(self.clone(), K::static_info(), None)
     }
 
-    /// Objects of a kind in one namespace.
+    /// Objects of a kind in one namespace. For a cluster-scoped kind the namespace does not count.
     pub fn namespace<K: Resource>(&self, namespace: &str) -> Api<K> {
-        unimplemented!()
+        Api::new(self.clone(), K::static_info(), Some(namespace))
     }
 
     /// Objects of a kind that is known at run time; `namespace` `None` means all.
     pub fn dynamic(&self, info: ResourceInfo, namespace: Option<&str>) -> Api<DynamicObject> {
-        unimplemented!()
+        Api::new(self.clone(), Some(info), namespace)
     }
 
-    /// Sends a request and reads the whole answer; error answers become errors.
+    /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.
+    ///
+    /// # Errors
+    /// By the answer's status; [`Ambiguous`](crate::ErrorKind::Ambiguous) when a write's fate is
+    /// unknown; [`Timeout`](crate::ErrorKind::Timeout), [`Connect`](crate::ErrorKind::Connect) or
+    /// [`Transport`](crate::ErrorKind::Transport) without an answer;
+    /// [`NotLeader`](crate::ErrorKind::NotLeader) when the gate refused.
+    /// # Cancel safety
+    /// Dropping it cancels the request; a write may have been executed.
     pub async fn send(&self, request: Request) -> Result<Response, Error> {
-        unimplemented!()
+        call::send(self, request).await
     }
 
     /// Sends a request and streams the answer's body; error answers become errors.
+    ///
+    /// The deadline covers the time up to the answer's head, not the stream.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    /// # Cancel safety
+    /// Dropping it cancels the request.
     pub async fn stream(&self, request: Request) -> Result<ByteStream, Error> {
-        unimplemented!()
+        call::stream(self, request).await
     }
 }
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("host", &self.shared.host)
+            .field("namespace", &self.shared.namespace)
+            .field("manager", &self.manager)
+            .field("gate", &self.gate)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,33 +1,57 @@
 //! Turns changes into keys and keys into reconciles.
+//!
+//! A [`Reconciler`] says what to do with one object; [`Wiring`] says what makes it look again: the
+//! object itself, children it owns, other kinds it watches. Every change becomes the key of a parent
+//! in one queue, and workers take keys from it. A reconcile that fails, panics or runs into its
+//! deadline is retried with backoff and disturbs no other key.
+//!
+//! Absent: polling, events handed to user code, and any state that a restart would miss.
 
 mod action;
+mod applied;
+mod context;
+mod echoes;
 mod erased;
 mod failure;
+mod meter;
+mod pace;
+mod runtime;
+mod sources;
+mod step;
+mod wiring;
+mod worker;
 
 pub use action::Action;
+pub use context::Context;
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::Failure;
+pub use wiring::Wiring;
+
+pub use crate::workqueue::RetryPolicy;
 
 use std::future::Future;
-use std::marker::PhantomData;
 
 use crate::resource::Resource;
 
 /// What reconcilers return.
 pub type Result<T = Action> = std::result::Result<T, Failure>;
 
-/// What a reconcile can do and know. The grants hang on `C`.
-#[derive(Debug)]
-pub struct Context<C> {
-    _controller: PhantomData<fn() -> C>,
-}
-
 /// Brings the world in line with one object. Level-based: it is told which object, never why.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a reconciler",
+    note = "implement `windlass::controller::Reconciler`: `type Object` and `async fn reconcile`"
+)]
 pub trait Reconciler: Send + Sync + Sized + 'static {
     /// The kind it reconciles.
     type Object: Resource;
 
-    /// Makes the world match `object`. Called for one object at most once at a time.
+    /// Makes the world match `object`. Called for one object at most once at a time; again after an
+    /// error, after a change of the object or of its children, and after every restart. Not called
+    /// for an object that is marked for deletion: what is to be done then is
+    /// [`Finalize::cleanup`].
+    ///
+    /// # Cancel safety
+    /// The future is dropped when it runs into the controller's deadline, and at the end of a drain.
     fn reconcile(
         &self,
         object: &Self::Object,
@@ -36,9 +60,13 @@ pub trait Reconciler: Send + Sync + Sized + 'static {
 }
 
 /// Cleans up outside the cluster before an object disappears.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has a finalizer but no clean-up",
+    note = "implement `windlass::controller::Finalize` for it, or drop the finalizer"
+)]
 pub trait Finalize: Reconciler {
     /// Undoes what `reconcile` did outside of owned children; the finalizer is removed when it
-    /// returns `Ok`. Must be repeatable.
+    /// returns `Ok`. Must be repeatable: it may run again after it succeeded.
     fn cleanup(
         &self,
         object: &Self::Object,
@@ -47,13 +75,14 @@ pub trait Finalize: Reconciler {
 }
 
 /// A reconciler with its wiring; implemented by `#[derive(Controller)]`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no wiring",
+    note = "derive `windlass::Controller` for it, or implement `fn wiring() -> Wiring<Self>`"
+)]
 pub trait Controller: Reconciler {
     /// What it watches, owns and may do.
     fn wiring() -> Wiring<Self>;
 }
 
-/// What a controller watches, owns and may do.
-#[derive(Debug)]
-pub struct Wiring<C> {
-    _controller: PhantomData<fn() -> C>,
-}
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,265 @@
+//! Starts everything in order and stops it in reverse.
+//!
+//! An operator is more than its reconcilers: definitions to install, caches to fill, a lease to
+//! hold, probes to answer, metrics to show, and a way to stop that loses nothing. A [`Manager`]
+//! collects them as settings; [`Manager::run`] runs them until a signal, [`Manager::start`] in the
+//! background.
+//!
+//! Order of the start: probe and metrics servers, custom resource definitions, caches, leadership,
+//! controllers. Replicas that do not lead keep their caches warm and are ready. On the first SIGTERM
+//! or SIGINT readiness falls and no reconcile starts any more; running ones get the drain time; the
+//! lease is given back only if all of them ended. The second signal ends the process at once.
+//!
+//! Absent: webhooks, sharding, a debug page.
 
+mod health;
+mod http;
+mod install;
+mod manifests;
+mod process;
+mod run;
+mod signals;
+#[cfg(test)]
+mod tests;
+
+pub use health::{Check, Readiness};
+pub use manifests::ManifestOptions;
+pub use run::{Exit, Running};
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+use crate::client::Client;
+use crate::controller::{Controller, ErasedController, Reconciler, Wiring};
+use crate::crd::CustomResource;
+use crate::error::Error;
+use crate::leader::LeaderElection;
+use crate::rbac::Rule;
+
+#[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
+pub(crate) use install::install_all;
+
+/// An operator: a client, its controllers, and how to run them.
+///
+/// ```no_run
+/// # async fn example() -> Result<windlass::manager::Exit, windlass::Error> {
+/// use windlass::{client::Client, manager::Manager};
+///
+/// let client = Client::infer().await?;
+/// Manager::new(client).leader_election("website-operator").run().await
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "a manager does nothing until it is run"]
+pub struct Manager {
+    pub(crate) client: Client,
+    pub(crate) name: Option<String>,
+    pub(crate) controllers: Vec<Arc<dyn ErasedController>>,
+    pub(crate) definitions: Vec<Result<CustomResourceDefinition, Error>>,
+    /// Printed, but not installed.
+    pub(crate) described: Vec<CustomResourceDefinition>,
+    pub(crate) election: Option<LeaderElection>,
+    pub(crate) namespaces: Vec<String>,
+    pub(crate) health: Bind,
+    pub(crate) metrics: Bind,
+    pub(crate) drain: Duration,
+    pub(crate) signals: bool,
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bind {
+    /// Nobody said.
+    Default(SocketAddr),
+    At(SocketAddr),
+    Off,
+}
+
+impl Bind {
+    pub(crate) fn addr(self) -> Option<SocketAddr> {
+        match self {
+            Self::Default(addr) | Self::At(addr) => Some(addr),
+            Self::Off => None,
+        }
+    }
+}
+
+impl Manager {
+    /// An operator without controllers.
+    pub fn new(client: Client) -> Self {
+        let at = |ip: IpAddr, port| Bind::Default(SocketAddr::new(ip, port));
+        Self {
+            client,
+            name: None,
+            controllers: Vec::new(),
+            definitions: Vec::new(),
+            described: Vec::new(),
+            election: None,
+            namespaces: Vec::new(),
+            health: at(Ipv4Addr::UNSPECIFIED.into(), 8081),
+            metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
+            drain: Duration::from_secs(25),
+            signals: true,
+        }
+    }
+
+    /// What the operator is called in its manifests. Default: the name of its lease, else
+    /// `operator`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// Adds a controller whose wiring is derived.
+    pub fn controller(self, controller: impl Controller) -> Self {
+        self.wired(controller, |wiring| wiring)
+    }
+
+    /// Adds a controller with its derived wiring, changed: `|wiring| wiring.workers(8)`.
+    pub fn wired<C: Controller>(
+        self,
+        controller: C,
+        change: impl FnOnce(Wiring<C>) -> Wiring<C>,
+    ) -> Self {
+        self.controller_with(controller, change(C::wiring()))
+    }
+
+    /// Adds a controller with a wiring of your own.
+    pub fn controller_with<C: Reconciler>(self, controller: C, wiring: Wiring<C>) -> Self {
+        self.erased_controller(wiring.build(controller))
+    }
+
+    /// Adds a controller without its types.
+    pub fn erased_controller(mut self, controller: Arc<dyn ErasedController>) -> Self {
+        self.controllers.push(controller);
+        self
+    }
+
+    /// Only one replica works at a time: the one that holds the Lease called `name`, in the
+    /// operator's own namespace, with the usual durations.
+    pub fn leader_election(self, name: impl Into<String>) -> Self {
+        self.leader_election_with(LeaderElection::new(name))
+    }
+
+    /// Only one replica works at a time, by an election of your settings.
+    pub fn leader_election_with(mut self, settings: LeaderElection) -> Self {
+        self.election = Some(settings);
+        self
+    }
+
+    /// Every replica works, also when an election was asked for before.
+    pub fn without_leader_election(mut self) -> Self {
+        self.election = None;
+        self
+    }
+
+    /// Installs the definition of `K` before anything else starts, and waits until it is served.
+    /// Without it the definition must already be there.
+    pub fn install<K: CustomResource>(mut self) -> Self {
+        self.definitions.push(K::crd());
+        self
+    }
+
+    /// Prints `definition` with the manifests, without installing it at run time.
+    #[cfg(feature = "cli")]
+    pub(crate) fn describes(mut self, definition: CustomResourceDefinition) -> Self {
+        self.described.push(definition);
+        self
+    }
+
+    /// Watches only these namespaces. Default, and for none given: all.
+    pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
+        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Where `/healthz` and `/readyz` are served; port 0 picks a free one. Default 0.0.0.0:8081.
+    pub fn health(mut self, addr: SocketAddr) -> Self {
+        self.health = Bind::At(addr);
+        self
+    }
+
+    /// Serves no probes.
+    pub fn without_health(mut self) -> Self {
+        self.health = Bind::Off;
+        self
+    }
+
+    /// Where `/metrics` is served; port 0 picks a free one, the probes' address shares their
+    /// server. Default 127.0.0.1:8080.
+    pub fn metrics(mut self, addr: SocketAddr) -> Self {
+        self.metrics = Bind::At(addr);
+        self
+    }
+
+    /// Serves no metrics.
+    pub fn without_metrics(mut self) -> Self {
+        self.metrics = Bind::Off;
+        self
+    }
+
+    /// How long running reconciles may take to end once the operator is asked to stop; default
+    /// 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the manifests say 5 s more).
+    pub fn drain(mut self, duration: Duration) -> Self {
+        self.drain = duration;
+        self
+    }
+
+    /// Leaves SIGTERM and SIGINT alone; stop it by [`Running::stop`].
+    pub fn without_signals(mut self) -> Self {
+        self.signals = false;
+        self
+    }
+
+    /// Runs until a signal asks it to stop, and drains.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) for settings that cannot work, an address
+    /// that cannot be listened on, a definition that cannot be installed within a minute, a
+    /// controller that ended by itself.
+    ///
+    /// # Cancel safety
+    /// Dropping it stops everything at once, as a crash would.
+    pub async fn run(self) -> Result<Exit, Error> {
+        self.start().join().await
+    }
+
+    /// Runs it in the background of the current tokio runtime.
+    pub fn start(self) -> Running {
+        run::start(self)
+    }
+
+    /// Everything a cluster needs to run it, as YAML: namespace, service account, custom resource
+    /// definitions, roles with exactly the grants of the controllers, and a hardened Deployment.
+    ///
+    /// # Errors
+    /// Those of the definitions; see [`CustomResource::crd`].
+    pub fn manifests(&self, options: &ManifestOptions) -> Result<String, Error> {
+        manifests::print(self, options)
+    }
+
+    /// What the controllers may do, merged and sorted.
+    pub fn rules(&self) -> Vec<Rule> {
+        manifests::merged(self.controllers.iter().flat_map(|controller| controller.rules()))
+    }
+
+    /// Name in manifests.
+    pub(crate) fn display_name(&self) -> &str {
+        let lease = self.election.as_ref().map(|election| election.name.as_str());
+        self.name.as_deref().or(lease).unwrap_or("operator")
+    }
+
+    /// Opens no socket and touches no signal unless asked for: for operators inside a test.
+    #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
+    pub(crate) fn quiet(mut self) -> Self {
+        for bind in [&mut self.health, &mut self.metrics] {
+            if matches!(bind, Bind::Default(_)) {
+                *bind = Bind::Off;
+            }
+        }
+        self
+    }
+}

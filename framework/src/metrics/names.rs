@@ -200,6 +200,14 @@ pub static INFORMER_WATCHES: Def = Def {
     shape: Shape::Counter,
 };
 
+/// `windlass_informer_listener_panics_total`: panics of functions that were told a change.
+pub static INFORMER_LISTENER_PANICS: Def = Def {
+    name: "windlass_informer_listener_panics",
+    help: "Panics of functions that were told a change",
+    labels: &["resource"],
+    shape: Shape::Counter,
+};
+
 /// Every metric.
 pub static ALL: &[&Def] = &[
     &RECONCILE,
@@ -230,6 +238,7 @@ pub static ALL: &[&Def] = &[
     &INFORMER_VERSION,
     &INFORMER_RELISTS,
     &INFORMER_WATCHES,
+    &INFORMER_LISTENER_PANICS,
 ];
 
 /// controller-runtime's 40 buckets, 5 ms to 60 s.

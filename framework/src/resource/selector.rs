@@ -52,23 +52,30 @@ impl Selector {
 
     /// Do `labels` satisfy every requirement?
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
-        self.requirements.iter().all(|requirement| requirement.matches(labels))
+        self.matches_with(&|key| labels.get(key).map(String::as_str))
+    }
+
+    /// Do the labels that `get` knows satisfy every requirement?
+    pub(crate) fn matches_with<'a>(&self, get: &dyn Fn(&str) -> Option<&'a str>) -> bool {
+        self.requirements.iter().all(|requirement| requirement.matches(get))
     }
 }
 
 impl Requirement {
-    fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
+    fn matches<'a>(&self, get: &dyn Fn(&str) -> Option<&'a str>) -> bool {
         match self {
-            Self::Equals(key, value) => labels.get(key) == Some(value),
-            Self::NotEquals(key, value) => labels.get(key) != Some(value),
-            Self::In(key, values) => labels.get(key).is_some_and(|value| values.contains(value)),
-            Self::NotIn(key, values) => {
-                !labels.get(key).is_some_and(|value| values.contains(value))
-            }
-            Self::Exists(key) => labels.contains_key(key),
-            Self::Absent(key) => !labels.contains_key(key),
+            Self::Equals(key, value) => get(key) == Some(value),
+            Self::NotEquals(key, value) => get(key) != Some(value),
+            Self::In(key, values) => get(key).is_some_and(|value| contains(values, value)),
+            Self::NotIn(key, values) => !get(key).is_some_and(|value| contains(values, value)),
+            Self::Exists(key) => get(key).is_some(),
+            Self::Absent(key) => get(key).is_none(),
         }
     }
+}
+
+fn contains(values: &[String], value: &str) -> bool {
+    values.iter().any(|known| known == value)
 }
 
 impl fmt::Display for Requirement {

@@ -1,149 +1,204 @@
-//! The cache: objects by key and by index, always consistent. No I/O, no tasks.
+//! The cache: objects by key and by index, always consistent.
+//!
+//! An object is kept as the compact bytes that came over the wire and a [`Head`]; it is decoded when
+//! somebody reads it, and shared while anyone holds it, because typed values cost ten times the
+//! memory of their bytes and most are never read. Indexes on field paths do not decode either.
+//!
+//! What this process has written is laid over what the watch has shown, for at most 10 s, so that a
+//! reconcile sees its own writes. No I/O, no tasks: the informer feeds it.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::resource::{ObjectKey, Resource, Selector};
+use crate::wire::object_at_path;
 
+mod apply;
+mod core;
 mod index;
+mod object;
+mod own;
+#[cfg(test)]
+mod tests;
+mod version;
 
+pub(crate) use apply::{Applied, Event, Mark, Milestone, Run, Sighting};
+pub(crate) use core::Core;
 pub use index::{Index, IndexValue};
+pub(crate) use object::Object;
+pub(crate) use version::order;
 
-/// A read view of the cached objects of one kind; cheap to clone.
-#[derive(Clone, Debug)]
+pub use crate::wire::{Head, Owner};
+
+/// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment.
 pub struct Store<K> {
-    _kind: PhantomData<fn() -> K>,
+    core: Arc<Core>,
+    kind: PhantomData<fn() -> K>,
 }
 
-/// A cached object: head and compact bytes, decoded on first use.
-#[derive(Clone, Debug)]
+/// A cached object: head and compact bytes, decoded on first use. Cheap to clone; it does not change
+/// when the cache does.
 pub struct Cached<K> {
-    _kind: PhantomData<fn() -> K>,
+    object: Arc<Object>,
+    kind: PhantomData<fn() -> K>,
 }
 
 /// The object's bytes do not decode into its type; head and raw bytes are still there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Invalid {
     /// What serde said, with the path.
     pub message: Arc<str>,
 }
 
-/// What is known of an object without decoding it.
-#[derive(Clone, Debug)]
-pub struct Head {
-    _todo: (),
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the object does not decode into its type: {}", self.message)
+    }
 }
 
-#[allow(unused_variables, clippy::unimplemented)]
+impl std::error::Error for Invalid {}
+
+impl<K> Clone for Store<K> {
+    fn clone(&self) -> Self {
+        Self { core: Arc::clone(&self.core), kind: PhantomData }
+    }
+}
+
+impl<K> fmt::Debug for Store<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({}, {} objects)", self.core.info(), self.core.len())
+    }
+}
+
+impl<K> Clone for Cached<K> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.object))
+    }
+}
+
+/// Key and version only: the content may be a Secret's.
+impl<K> fmt::Debug for Cached<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.object.key(), self.object.version())
+    }
+}
+
 impl<K: Resource> Store<K> {
+    pub(crate) fn new(core: Arc<Core>) -> Self {
+        Self { core, kind: PhantomData }
+    }
+
     /// The object of that name.
     pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
-        unimplemented!()
+        self.core.get(key).map(Cached::new)
     }
 
     /// All objects, in key order.
     pub fn list(&self) -> Vec<Cached<K>> {
-        unimplemented!()
+        cached(self.core.collect(None, &|_| true))
     }
 
     /// The objects of a namespace (`None`: all) that `labels` matches, in key order.
     pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
-        unimplemented!()
+        let everything = labels.is_empty();
+        cached(self.core.collect(namespace, &|object| {
+            everything || labels.matches_with(&|key| object.head().label(key))
+        }))
     }
 
     /// The objects whose index value is `value`, in key order. An index that the store does not have
-    /// yet is built by this call.
+    /// yet is built by this call and kept.
     pub fn by_index<V: IndexValue, Q: ?Sized + ToString>(
         &self,
         index: Index<K, V>,
         value: &Q,
     ) -> Vec<Cached<K>> {
-        unimplemented!()
+        let (id, term) = (index.id(), value.to_string());
+        if let Some(found) = self.core.lookup(id, &term) {
+            return cached(found);
+        }
+        self.ensure_index(index);
+        cached(self.core.lookup(id, &term).unwrap_or_default())
+    }
+
+    /// Builds an index now, so that no lookup has to.
+    pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) {
+        self.core.ensure_index(index.id(), &index.evaluator());
+    }
+
+    /// The objects with an owner reference to this uid, in key order; an index like any other.
+    pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
+        let owner: Index<K, String> =
+            Index::on_path("owner", &["metadata", "ownerReferences", "uid"]);
+        self.by_index(owner, uid)
     }
 
     /// Number of objects.
     pub fn len(&self) -> usize {
-        unimplemented!()
+        self.core.len()
     }
 
     /// Is it empty?
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Did this process write the object more than 10 s ago, and the watch has not shown it yet?
+    /// What [`get`](Self::get) returns is then older than that write.
+    pub fn is_stale(&self, key: &ObjectKey) -> bool {
+        self.core.is_stale(key)
+    }
+
+    /// As [`get`](Self::get), but only what the watch has shown, without this process' own writes.
+    pub fn get_seen(&self, key: &ObjectKey) -> Option<Cached<K>> {
+        self.core.get_seen(key).map(Cached::new)
+    }
 }
 
-#[allow(clippy::unimplemented)]
+fn cached<K>(objects: Vec<Arc<Object>>) -> Vec<Cached<K>> {
+    objects.into_iter().map(Cached::new).collect()
+}
+
+impl<K> Cached<K> {
+    pub(crate) fn new(object: Arc<Object>) -> Self {
+        Self { object, kind: PhantomData }
+    }
+}
+
 impl<K: Resource> Cached<K> {
     /// Namespace and name.
     pub fn key(&self) -> &ObjectKey {
-        unimplemented!()
+        self.object.key()
     }
 
     /// What is known without decoding.
     pub fn head(&self) -> &Head {
-        unimplemented!()
+        self.object.head()
     }
 
     /// The object; decoded on first use and shared while anyone holds it.
+    ///
+    /// # Errors
+    /// [`Invalid`] when the bytes do not decode into `K`; logged once and counted by the informer.
     pub fn get(&self) -> Result<Arc<K>, Invalid> {
-        unimplemented!()
+        self.object.decode()
     }
 
-    /// The compact JSON.
+    /// The compact JSON: what the API server sent without `apiVersion`, `kind` and
+    /// `metadata.managedFields`.
     pub fn raw(&self) -> &[u8] {
-        unimplemented!()
-    }
-}
-
-#[allow(clippy::unimplemented)]
-impl Head {
-    /// Uid.
-    pub fn uid(&self) -> &str {
-        unimplemented!()
+        self.object.body()
     }
 
-    /// resourceVersion.
-    pub fn resource_version(&self) -> &str {
-        unimplemented!()
+    /// An annotation's value, read off the bytes.
+    pub fn annotation(&self, key: &str) -> Option<String> {
+        let value = object_at_path(self.raw(), &["metadata", "annotations", key])?;
+        serde_json::from_slice(value).ok()
     }
 
-    /// Generation; 0 when the kind has none.
-    pub fn generation(&self) -> i64 {
-        unimplemented!()
+    /// Are these two the same state in memory, not just equal?
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.object, &other.object)
     }
-
-    /// Is it marked for deletion?
-    pub fn is_terminating(&self) -> bool {
-        unimplemented!()
-    }
-
-    /// Labels, sorted by key.
-    pub fn labels(&self) -> &[(Arc<str>, Arc<str>)] {
-        unimplemented!()
-    }
-
-    /// Finalizers.
-    pub fn finalizers(&self) -> &[Arc<str>] {
-        unimplemented!()
-    }
-
-    /// Owner references.
-    pub fn owners(&self) -> &[Owner] {
-        unimplemented!()
-    }
-}
-
-/// One owner reference.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
-    /// `group/version`.
-    pub api_version: Arc<str>,
-    /// Kind.
-    pub kind: Arc<str>,
-    /// Name.
-    pub name: Arc<str>,
-    /// Uid.
-    pub uid: Arc<str>,
-    /// Is it the managing controller?
-    pub controller: bool,
 }

@@ -1,1 +1,241 @@
+//! A Kubernetes API server in the test process, and operators that run until nothing is left to do.
+//!
+//! Tests of an operator should neither need a cluster nor wait for time to pass.
+//! [`TestCluster::start`] is an API server in this process, reached through memory;
+//! [`RunningOperator::settled`] waits until the operator has nothing left to do and its caches show
+//! what the server stores. With `WINDLASS_TEST_SERVER=real` the same tests run against a real
+//! kube-apiserver, one per test process. Functions here panic with an explanation where a test could
+//! only fail anyway; those that return a `Result` are named `try_…`.
+//!
+//! Absent: fault injection, exploration of crash points, a controller manager beside the real
+//! server.
 
+#[cfg(test)]
+mod operator_tests;
+mod real;
+mod settle;
+#[cfg(test)]
+mod tests;
+
+pub use settle::RunningOperator;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use parking_lot::Mutex;
+use windlass_apiserver::ApiServer;
+
+use crate::client::{Client, ClientConfig};
+use crate::clock::Clock;
+use crate::crd::CustomResource;
+use crate::embedded;
+use crate::entropy::Entropy;
+use crate::error::Error;
+use crate::manager::{Manager, install_all};
+use crate::metrics::Metrics;
+use crate::seams::Seams;
+
+/// Simulated wall time starts here: 2026-01-01T00:00:00Z.
+const EPOCH: i64 = 1_767_225_600;
+
+/// How a [`TestCluster`] should be.
+#[derive(Clone, Copy, Debug)]
+pub struct TestClusterBuilder {
+    seed: u64,
+    stand_ins: bool,
+    embedded: bool,
+}
+
+/// A cluster for one test: its own namespace on an API server.
+#[derive(Debug)]
+pub struct TestCluster {
+    client: Client,
+    server: Option<ApiServer>,
+    namespace: String,
+    /// On a shared server operators see only these.
+    namespaces: Arc<Mutex<Vec<String>>>,
+}
+
+impl Default for TestClusterBuilder {
+    fn default() -> Self {
+        Self { seed: 1, stand_ins: false, embedded: false }
+    }
+}
+
+impl TestClusterBuilder {
+    /// Seed of all randomness, on both sides. Default: 1.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Stand-ins that report Deployments available (embedded server only). Default: off.
+    #[must_use]
+    pub fn stand_ins(mut self, on: bool) -> Self {
+        self.stand_ins = on;
+        self
+    }
+
+    /// Never the real server: for tests that need the paused clock or the server's own switches.
+    #[must_use]
+    pub fn embedded(mut self) -> Self {
+        self.embedded = true;
+        self
+    }
+
+    /// Starts it.
+    ///
+    /// # Panics
+    /// When it cannot be started; the text says why and what to do.
+    pub async fn start(self) -> TestCluster {
+        match self.try_start().await {
+            Ok(cluster) => cluster,
+            Err(error) => panic!("cannot start a cluster for this test: {error:?}"),
+        }
+    }
+
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When the server cannot be started, or does not create a namespace.
+    pub async fn try_start(self) -> Result<TestCluster, Error> {
+        let seams = self.seams();
+        let (client, server) = if self.embedded || !real::wanted() {
+            let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
+            let server = builder.stand_ins(self.stand_ins).start();
+            let namespace = "default";
+            (embedded::client(&server, None, namespace, seams.clone())?, Some(server))
+        } else {
+            let config = real::config().await?;
+            (Client::builder().config(config).seams(seams.clone()).build()?, None)
+        };
+        let namespace = create_namespace(&client, server.is_some()).await?;
+        let client = match &server {
+            Some(server) => embedded::client(server, None, &namespace, seams)?,
+            None => {
+                let config: ClientConfig = real::config().await?.with_namespace(&namespace);
+                Client::builder().config(config).seams(seams).build()?
+            }
+        };
+        let namespaces = Arc::new(Mutex::new(vec![namespace.clone()]));
+        Ok(TestCluster { client, server, namespace, namespaces })
+    }
+
+    fn seams(self) -> Seams {
+        let clock = match Timestamp::from_second(EPOCH) {
+            Ok(epoch) if self.embedded || !real::wanted() => Clock::simulated(epoch),
+            _ => Clock::system(),
+        };
+        Seams { clock, entropy: Entropy::seeded(self.seed), metrics: Metrics::new() }
+    }
+}
+
+impl TestCluster {
+    /// A cluster with the default settings.
+    ///
+    /// # Panics
+    /// When it cannot be started; the text says why and what to do.
+    pub async fn start() -> Self {
+        Self::builder().start().await
+    }
+
+    /// Settings of a cluster.
+    pub fn builder() -> TestClusterBuilder {
+        TestClusterBuilder::default()
+    }
+
+    /// A client of the administrator; its default namespace is [`namespace`](Self::namespace).
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// A client of `user` with `groups`; embedded server only.
+    ///
+    /// # Panics
+    /// On the real server.
+    pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        let user = Some((user.to_owned(), groups));
+        let seams = self.client.seams().clone();
+        let client = embedded::client(self.server(), user, &self.namespace, seams);
+        client.unwrap_or_else(|error| panic!("cannot make a client: {error:?}"))
+    }
+
+    /// The embedded server, for its own switches.
+    ///
+    /// # Panics
+    /// On the real server; build the cluster with [`embedded`](TestClusterBuilder::embedded).
+    pub fn server(&self) -> &ApiServer {
+        let Some(server) = &self.server else {
+            panic!(
+                "this test needs the embedded server: start it by TestCluster::builder().embedded()"
+            )
+        };
+        server
+    }
+
+    /// The namespace made for this test.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Makes another namespace.
+    ///
+    /// # Panics
+    /// When the server does not create it.
+    pub async fn new_namespace(&self) -> String {
+        match create_namespace(&self.client, self.server.is_some()).await {
+            Ok(namespace) => {
+                self.namespaces.lock().push(namespace.clone());
+                namespace
+            }
+            Err(error) => panic!("cannot make a namespace for this test: {error:?}"),
+        }
+    }
+
+    /// Installs the definition of `K` and waits until it is served.
+    ///
+    /// # Panics
+    /// When it cannot be installed.
+    pub async fn install<K: CustomResource>(&self) {
+        let outcome = match K::crd() {
+            Ok(definition) => install_all(&self.client, &[definition]).await,
+            Err(error) => Err(error),
+        };
+        if let Err(error) = outcome {
+            panic!("cannot install a definition for this test: {error:?}");
+        }
+    }
+
+    /// Runs an operator in this process. It opens no port and touches no signal unless it was told
+    /// an address; on a shared server it sees only this cluster's namespaces.
+    pub fn spawn(&self, manager: Manager) -> RunningOperator {
+        let mut manager = manager.quiet().without_signals();
+        if self.server.is_none() && manager.namespaces.is_empty() {
+            manager.namespaces = self.namespaces.lock().clone();
+        }
+        RunningOperator::new(manager.start())
+    }
+}
+
+/// Names differ between all clusters of all test processes on a shared server; on a server of its
+/// own a test sees the same names in every run.
+async fn create_namespace(client: &Client, own_server: bool) -> Result<String, Error> {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let name = if own_server {
+        format!("test-{:08x}", client.seams().entropy.fork("namespace").next_u64() as u32)
+    } else {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        format!("test-{}-{count}", std::process::id())
+    };
+    let namespace = Namespace {
+        metadata: ObjectMeta { name: Some(name.clone()), ..ObjectMeta::default() },
+        ..Namespace::default()
+    };
+    client.all::<Namespace>().create(&namespace).await?;
+    Ok(name)
+}

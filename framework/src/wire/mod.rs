@@ -1,1 +1,19 @@
+//! Bytes from and for the API server: split, skimmed and framed, without typed decoding.
+//!
+//! Typed decoding is what a cache costs most, so a list is cut into its items and an event into its
+//! object while they stream, and only an object's metadata is read. Nothing here waits, decodes a
+//! kind or knows about connections.
 
+mod frame;
+mod head;
+mod list;
+mod scan;
+mod skim;
+pub(crate) mod status;
+
+pub(crate) use frame::{EventType, Frame, FrameSplitter};
+pub use head::{Head, Owner};
+pub(crate) use list::{ListMeta, ListSplitter};
+pub use scan::Malformed;
+pub(crate) use scan::{Part, object_at_path, path_at, values_at};
+pub(crate) use skim::Skim;

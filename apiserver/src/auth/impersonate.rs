@@ -1,0 +1,170 @@
+//! Acting as somebody else by `Impersonate-…` headers.
+//!
+//! Each name, group, uid and extra that is taken on needs the right to impersonate it. Absent: rights
+//! to impersonate for some requests only; a refusal speaks of them, as a real server's does.
+
+use std::collections::BTreeMap;
+
+use http::request::Parts;
+
+use super::authenticate::authenticated;
+use super::{Attributes, User, refusal};
+use crate::core::Core;
+use crate::http::route;
+use crate::status::ApiError;
+use crate::verbs::options::Query;
+
+const EXTRA: &str = "impersonate-extra-";
+const ACCOUNT: &str = "system:serviceaccount:";
+
+/// The user that the headers ask for, or `user` when they ask for nobody.
+pub(super) fn apply(core: &Core, user: User, request: &Parts) -> Result<User, ApiError> {
+    let Some(wanted) = wanted(request)? else { return Ok(user) };
+    let authorizer = core.authorizer();
+    for right in rights(&wanted) {
+        if authorizer.authorize(&user, &right).is_err() {
+            let query = Query::parse(request.uri.query().unwrap_or_default());
+            let mut about = route::route(&request.method, request.uri.path(), &query).attributes();
+            about.verb = format!("impersonate-on:{}:{}", kind(&wanted.name), about.verb);
+            let why = authorizer.authorize(&user, &about).err().unwrap_or_default();
+            return Err(refusal(&user, &about, &why));
+        }
+    }
+    Ok(complete(wanted))
+}
+
+fn kind(name: &str) -> &'static str {
+    if name.starts_with(ACCOUNT) { "serviceaccount" } else { "user-info" }
+}
+
+/// What the headers ask for.
+fn wanted(request: &Parts) -> Result<Option<User>, ApiError> {
+    let all = |name: &str| -> Vec<String> {
+        let values = request.headers.get_all(name);
+        values.iter().filter_map(|v| v.to_str().ok()).map(str::to_owned).collect()
+    };
+    let mut extra: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, value) in &request.headers {
+        if let Some(key) = name.as_str().strip_prefix(EXTRA) {
+            let key = percent_encoding::percent_decode_str(key).decode_utf8_lossy().into_owned();
+            extra.entry(key).or_default().extend(value.to_str().ok().map(str::to_owned));
+        }
+    }
+    let user = User {
+        name: all("impersonate-user").into_iter().next().unwrap_or_default(),
+        groups: all("impersonate-group"),
+        uid: all("impersonate-uid").into_iter().next().unwrap_or_default(),
+        extra,
+    };
+    if !user.name.is_empty() {
+        return Ok(Some(user));
+    }
+    if user.groups.is_empty() && user.uid.is_empty() && user.extra.is_empty() {
+        return Ok(None);
+    }
+    let text = format!("requested {} without impersonating a user name", printed(&user));
+    Err(ApiError::bad_request(text))
+}
+
+/// A user in the words of the original's error.
+fn printed(user: &User) -> String {
+    let list = |items: &[String]| {
+        let items: Vec<String> = items.iter().map(|i| format!("{i:?}")).collect();
+        format!("[]string{{{}}}", items.join(", "))
+    };
+    let groups =
+        if user.groups.is_empty() { "[]string(nil)".to_owned() } else { list(&user.groups) };
+    let extra: Vec<String> = user.extra.iter().map(|(k, v)| format!("{k:?}:{}", list(v))).collect();
+    let extra = match extra.is_empty() {
+        true => "map[string][]string(nil)".to_owned(),
+        false => format!("map[string][]string{{{}}}", extra.join(", ")),
+    };
+    format!("&user.DefaultInfo{{Name:\"\", UID:{:?}, Groups:{groups}, Extra:{extra}}}", user.uid)
+}
+
+/// The rights that somebody needs to act as `wanted`.
+fn rights(wanted: &User) -> Vec<Attributes> {
+    const GROUP: &str = "authentication.k8s.io";
+    let right = |group: &str, resource: &str, name: &str| Attributes {
+        verb: "impersonate".to_owned(),
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        resource: resource.to_owned(),
+        name: name.to_owned(),
+        ..Attributes::default()
+    };
+    let account = wanted.name.strip_prefix(ACCOUNT).and_then(|rest| rest.split_once(':'));
+    let mut out = vec![match account {
+        Some((namespace, name)) => {
+            let namespace = namespace.to_owned();
+            Attributes { namespace, ..right("", "serviceaccounts", name) }
+        }
+        None => right("", "users", &wanted.name),
+    }];
+    out.extend(wanted.groups.iter().map(|group| right("", "groups", group)));
+    if !wanted.uid.is_empty() {
+        out.push(right(GROUP, "uids", &wanted.uid));
+    }
+    for (key, values) in &wanted.extra {
+        out.extend(values.iter().map(|value| Attributes {
+            subresource: key.clone(),
+            ..right(GROUP, "userextras", value)
+        }));
+    }
+    out
+}
+
+/// Adds the groups that a user has without saying so.
+fn complete(mut user: User) -> User {
+    let account = user.name.strip_prefix(ACCOUNT).and_then(|rest| rest.split_once(':'));
+    if let Some((namespace, _)) = account.filter(|_| user.groups.is_empty()) {
+        user.groups = vec![
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+        ];
+    }
+    authenticated(user)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(headers: &[(&str, &str)]) -> Parts {
+        let mut builder = http::Request::get("/api/v1/pods");
+        for (name, value) in headers {
+            builder = builder.header(*name, *value);
+        }
+        builder.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn headers_say_whom_to_act_as() {
+        let parts = request(&[
+            ("Impersonate-User", "system:serviceaccount:ns:sa"),
+            ("Impersonate-Extra-a%2Fb", "x"),
+        ]);
+        let user = wanted(&parts).unwrap().unwrap();
+        assert_eq!(user.extra["a/b"], ["x"]);
+        let rights = rights(&user);
+        assert_eq!(rights[0].resource, "serviceaccounts");
+        assert_eq!((rights[0].namespace.as_str(), rights[0].name.as_str()), ("ns", "sa"));
+        assert_eq!(rights[1].subresource, "a/b");
+        let groups = complete(user).groups;
+        assert_eq!(
+            groups,
+            ["system:serviceaccounts", "system:serviceaccounts:ns", "system:authenticated"]
+        );
+        assert_eq!(wanted(&request(&[])).unwrap(), None);
+    }
+
+    #[test]
+    fn a_group_without_a_user_is_refused_in_the_words_of_a_real_server() {
+        let error = wanted(&request(&[("Impersonate-Group", "g1")])).unwrap_err();
+        assert_eq!(error.code(), 400);
+        assert_eq!(
+            error.message(),
+            "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"g1\"}, Extra:map[string][]string(nil)} without impersonating a user name"
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Follows the changes of all resources at once.
+//!
+//! Each resource has a cursor into the store's history; what has fallen off its end is made up for by
+//! comparing states.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::kinds::Kind;
+use crate::storage::{Cursor, Object, Snapshot};
+
+/// One change of one object.
+#[derive(Clone, Debug)]
+pub(super) struct Event {
+    /// The kind, in its stored version.
+    pub(super) kind: Arc<Kind>,
+    /// The object before; `None` when it is new.
+    pub(super) before: Option<Arc<Object>>,
+    /// The object after; `None` when it is gone.
+    pub(super) after: Option<Arc<Object>>,
+    revision: u64,
+}
+
+#[derive(Debug)]
+struct Source {
+    kind: Arc<Kind>,
+    cursor: Cursor,
+    known: Snapshot,
+}
+
+/// How many changes are read at a time.
+const BATCH: usize = 1024;
+
+/// Cursors into all resources.
+#[derive(Debug, Default)]
+pub(super) struct Follower {
+    sources: BTreeMap<String, Source>,
+}
+
+impl Follower {
+    /// Everything that happened since the last call, in the order in which it did.
+    ///
+    /// Objects that were there before a resource was first seen come as new ones.
+    pub(super) fn poll(&mut self, core: &Core) -> Vec<Event> {
+        let mut events = Vec::new();
+        for kind in core.registry.table().stored() {
+            if let Some(source) = self.sources.get_mut(&kind.storage) {
+                source.kind = kind;
+                continue;
+            }
+            let (now, cursor) = core.store.follow(&kind.storage);
+            let storage = kind.storage.clone();
+            let mut source = Source { kind, cursor, known: Snapshot::new_sync() };
+            source.compare(now, &mut events);
+            self.sources.insert(storage, source);
+        }
+        self.sources.retain(|storage, source| source.read(core, storage, &mut events));
+        events.sort_by_key(|event| event.revision);
+        events
+    }
+}
+
+impl Source {
+    /// Reads new changes; is the resource still served?
+    fn read(&mut self, core: &Core, storage: &str, events: &mut Vec<Event>) -> bool {
+        loop {
+            let Ok(batch) = core.store.changes(storage, &mut self.cursor, BATCH) else {
+                let (now, cursor) = core.store.follow(storage);
+                self.cursor = cursor;
+                self.compare(now, events);
+                return true;
+            };
+            let full = batch.changes.len() == BATCH;
+            for change in batch.changes {
+                match &change.after {
+                    Some(object) => self.known.insert_mut(change.key, object.clone()),
+                    None => drop(self.known.remove_mut(&change.key)),
+                }
+                events.push(Event {
+                    kind: self.kind.clone(),
+                    before: change.before,
+                    after: change.after,
+                    revision: change.revision,
+                });
+            }
+            if batch.ended || !full {
+                return !batch.ended;
+            }
+        }
+    }
+
+    /// Makes events of the difference to a newer state.
+    fn compare(&mut self, now: Snapshot, events: &mut Vec<Event>) {
+        let mut push = |before: Option<&Arc<Object>>, after: Option<&Arc<Object>>| {
+            let newest = after.or(before).map_or(0, |object| object.revision);
+            events.push(Event {
+                kind: self.kind.clone(),
+                before: before.cloned(),
+                after: after.cloned(),
+                revision: newest,
+            });
+        };
+        for (key, object) in &self.known {
+            if now.get(key).is_none() {
+                push(Some(object), None);
+            }
+        }
+        for (key, object) in &now {
+            let before = self.known.get(key);
+            if before.is_none_or(|before| before.revision != object.revision) {
+                push(before, Some(object));
+            }
+        }
+        self.known = now;
+    }
+}

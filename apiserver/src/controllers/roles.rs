@@ -1,0 +1,42 @@
+//! Fills aggregated roles with the rules of those that they choose by label.
+
+use serde_json::json;
+
+use crate::core::Core;
+use crate::rbac;
+use crate::verbs::update::{self, Next};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const STORAGE: &str = "clusterroles.rbac.authorization.k8s.io";
+
+/// Fills every aggregated role.
+pub(super) fn aggregate(core: &Core) {
+    let (roles, _) = core.store.snapshot(STORAGE);
+    for (name, role) in &roles {
+        if role.value["aggregationRule"].is_object() {
+            fill(core, name);
+        }
+    }
+}
+
+/// Fills one role, if it aggregates others.
+pub(crate) fn fill(core: &Core, name: &str) {
+    let Some(role) = core.store.get(STORAGE, name) else { return };
+    let Some(rules) = rbac::aggregate(&core.store, &role.value) else { return };
+    let same =
+        role.value["rules"] == rules || (role.value["rules"].is_null() && rules == json!([]));
+    if same {
+        return;
+    }
+    let Some(kind) = core.kind(GROUP, "clusterroles") else { return };
+    let Some(mut call) = super::call(core, &kind, "", name) else { return };
+    "clusterrole-aggregation-controller".clone_into(&mut call.options.manager);
+    let filled = update::change(core, &call, |held| {
+        let mut next = held.cloned().ok_or_else(|| call.not_found())?;
+        next["rules"] = rules.clone();
+        Ok(Next::Update(next))
+    });
+    if let Err(error) = filled {
+        tracing::debug!(name, %error, "could not fill an aggregated role");
+    }
+}

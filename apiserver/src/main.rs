@@ -1,0 +1,124 @@
+//! `windlass-apiserver`: the embedded Kubernetes API server standing alone.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use windlass_apiserver::ApiServer;
+
+/// A Kubernetes API server for development: in memory, with TLS, tokens and RBAC.
+#[derive(Debug, Parser)]
+#[command(name = "windlass-apiserver", version)]
+struct Arguments {
+    /// Where to listen; port 0 picks a free one.
+    #[arg(long, default_value = "127.0.0.1:6443")]
+    listen: SocketAddr,
+
+    /// File to write the administrator's kubeconfig to (mode 0600).
+    #[arg(long, default_value = "windlass.kubeconfig")]
+    kubeconfig: PathBuf,
+
+    /// More users, as CSV: token,user,uid,"group1,group2".
+    #[arg(long)]
+    token_auth_file: Option<PathBuf>,
+
+    /// Report Deployments available, as if pods ran.
+    #[arg(long)]
+    stand_ins: bool,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run(Arguments::parse()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: Arguments) -> Result<(), String> {
+    let signals = Signals::new().map_err(|error| format!("cannot wait for signals: {error}"))?;
+    let mut builder = ApiServer::builder().stand_ins(arguments.stand_ins);
+    if let Some(path) = &arguments.token_auth_file {
+        let csv = std::fs::read_to_string(path)
+            .map_err(|error| format!("cannot read the tokens {}: {error}", path.display()))?;
+        ApiServer::check_tokens(&csv).map_err(|error| format!("{}: {error}", path.display()))?;
+        builder = builder.tokens(&csv);
+    }
+    let server = builder.start();
+    let listening = server.listen(arguments.listen).await.map_err(|error| error.to_string())?;
+    let path = &arguments.kubeconfig;
+    write_private(path, &listening.kubeconfig)
+        .map_err(|error| format!("cannot write the kubeconfig {}: {error}", path.display()))?;
+    let url = format!("https://{}", listening.addr);
+    println!("windlass-apiserver ready at {url}, kubeconfig {}", path.display());
+    signals.received().await;
+    server.shutdown().await;
+    Ok(())
+}
+
+/// Writes a file that only its owner may read, in one step.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".{}.part", std::process::id()));
+    let part = PathBuf::from(part);
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options
+        .open(&part)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        // The first error is the one to report.
+        drop(std::fs::remove_file(&part));
+    }
+    written
+}
+
+/// Ctrl-C and SIGTERM; noticed from the moment it is made.
+struct Signals {
+    #[cfg(unix)]
+    interrupt: tokio::signal::unix::Signal,
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    #[cfg(unix)]
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    #[cfg(not(unix))]
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {})
+    }
+
+    /// Waits for either.
+    #[cfg(unix)]
+    async fn received(mut self) {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+
+    #[cfg(not(unix))]
+    async fn received(self) {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            eprintln!("error: cannot wait for Ctrl-C: {error}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The roles and bindings that exist from the start.
+//!
+//! They are kept as a table of facts in `defaults.txt`, whose head says how to read it.
+
+use serde_json::{Map, Value, json};
+
+use crate::core::Core;
+
+const TABLE: &str = include_str!("defaults.txt");
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Creates them.
+pub(crate) fn seed(core: &Core) {
+    for (resource, object) in parse(TABLE) {
+        core.seed(GROUP, resource, "", object);
+    }
+    // Aggregated roles begin with what they aggregate, without waiting for a controller.
+    for name in ["view", "edit", "admin"] {
+        crate::controllers::roles::fill(core, name);
+    }
+}
+
+/// The objects of the table as resource and body.
+fn parse(table: &str) -> Vec<(&'static str, Value)> {
+    let mut out: Vec<(&'static str, Value)> = Vec::new();
+    for line in table.lines() {
+        if let Some(rest) = line.strip_prefix("role ") {
+            out.push(("clusterroles", role(rest)));
+        } else if let Some(rest) = line.strip_prefix("bind ") {
+            out.push(("clusterrolebindings", binding(rest)));
+        } else if let Some((_, role)) = out.last_mut().filter(|_| line.starts_with("  "))
+            && let Value::Array(rules) = &mut role["rules"]
+        {
+            rules.push(rule(line.trim()));
+        }
+    }
+    out
+}
+
+fn metadata(name: &str) -> Value {
+    json!({
+        "name": name,
+        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+    })
+}
+
+fn role(line: &str) -> Value {
+    let mut words = line.split(' ');
+    let mut metadata = metadata(words.next().unwrap_or_default());
+    let mut selectors = Vec::new();
+    for word in words {
+        let label = |role: &str| format!("{GROUP}/aggregate-to-{role}");
+        if let Some(to) = word.strip_prefix("to=") {
+            metadata["labels"][label(to)] = json!("true");
+        } else if let Some(from) = word.strip_prefix("from=") {
+            selectors.push(json!({"matchLabels": {label(from): "true"}}));
+        }
+    }
+    let mut role = json!({"metadata": metadata, "rules": []});
+    if !selectors.is_empty() {
+        role["aggregationRule"] = json!({"clusterRoleSelectors": selectors});
+    }
+    role
+}
+
+fn rule(line: &str) -> Value {
+    let mut columns = line.split('|').map(str::trim);
+    let verbs = match columns.next().unwrap_or_default() {
+        "rw" => "create,delete,deletecollection,patch,update",
+        "ro" => "get,list,watch",
+        "all" => "create,delete,deletecollection,get,list,patch,update,watch",
+        other => other,
+    };
+    let mut rule = Map::new();
+    rule.insert("verbs".to_owned(), json!(verbs.split(',').collect::<Vec<_>>()));
+    for key in ["apiGroups", "resources", "nonResourceURLs"] {
+        let words = columns.next().unwrap_or_default();
+        let words: Vec<&str> = words
+            .split(',')
+            .filter(|word| !word.is_empty())
+            .map(|word| if word == "-" { "" } else { word })
+            .collect();
+        if !words.is_empty() {
+            rule.insert(key.to_owned(), json!(words));
+        }
+    }
+    Value::Object(rule)
+}
+
+fn binding(line: &str) -> Value {
+    let mut words = line.split(' ');
+    let name = words.next().unwrap_or_default();
+    let subjects: Vec<Value> =
+        words.map(|group| json!({"kind": "Group", "apiGroup": GROUP, "name": group})).collect();
+    json!({
+        "metadata": metadata(name),
+        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": name},
+        "subjects": subjects,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_reads_as_roles_and_bindings() {
+        let all = parse(TABLE);
+        assert_eq!(all.len(), 16);
+        let find = |name: &str| {
+            let found = all.iter().find(|(_, object)| object["metadata"]["name"] == name);
+            found.map(|(_, object)| object.clone()).unwrap()
+        };
+        assert_eq!(
+            find("cluster-admin")["rules"],
+            json!([
+                {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+                {"verbs": ["*"], "nonResourceURLs": ["*"]},
+            ])
+        );
+        let edit = find("edit");
+        assert_eq!(edit["metadata"]["labels"][format!("{GROUP}/aggregate-to-admin")], "true");
+        assert!(edit["aggregationRule"].is_object());
+        let view = find("system:aggregate-to-view");
+        assert_eq!(view["rules"][0]["apiGroups"], json!([""]));
+    }
+}

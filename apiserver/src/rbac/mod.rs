@@ -1,0 +1,189 @@
+//! Role-based access control over the stored roles and bindings.
+//!
+//! Every decision reads the store, so a binding counts from the moment its write was answered. Members
+//! of `system:masters` may do everything. Absent: the checks that keep somebody from granting more than
+//! they have (`escalate`, `bind`).
+
+pub(crate) mod defaults;
+mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::ops::ControlFlow;
+use std::sync::Weak;
+
+use serde_json::{Value, json};
+
+use crate::auth::{Attributes, Authorizer, User};
+use crate::core::Core;
+use crate::storage::{self, Store};
+
+const CLUSTER_ROLES: &str = "clusterroles.rbac.authorization.k8s.io";
+const ROLES: &str = "roles.rbac.authorization.k8s.io";
+const CLUSTER_BINDINGS: &str = "clusterrolebindings.rbac.authorization.k8s.io";
+const BINDINGS: &str = "rolebindings.rbac.authorization.k8s.io";
+
+/// The group whose members may do everything.
+pub(crate) const MASTERS: &str = "system:masters";
+
+/// Decides by the roles and bindings of a server.
+#[derive(Debug)]
+pub(crate) struct Rbac {
+    core: Weak<Core>,
+}
+
+impl Rbac {
+    /// Decides by what `core` stores.
+    pub(crate) fn new(core: Weak<Core>) -> Self {
+        Self { core }
+    }
+}
+
+impl Authorizer for Rbac {
+    fn authorize(&self, user: &User, attributes: &Attributes) -> Result<(), String> {
+        self.explain(user, attributes).map(drop)
+    }
+
+    fn explain(&self, user: &User, attributes: &Attributes) -> Result<String, String> {
+        match self.core.upgrade() {
+            Some(core) => decide(&core.store, user, attributes),
+            None => Err(String::new()),
+        }
+    }
+
+    fn rules(&self, user: &User, namespace: &str) -> Vec<Value> {
+        let mut out = Vec::new();
+        if let Some(core) = self.core.upgrade() {
+            visit(&core.store, user, namespace, &mut |_, rule| {
+                if !out.contains(rule) {
+                    out.push(rule.clone());
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        out
+    }
+}
+
+/// Allowed, with the binding that allows it; or refused, with what could not be read.
+fn decide(store: &Store, user: &User, wanted: &Attributes) -> Result<String, String> {
+    if user.groups.iter().any(|group| group == MASTERS) {
+        return Ok(String::new());
+    }
+    let mut reason = None;
+    let faults = visit(store, user, &wanted.namespace, &mut |found, rule| {
+        if !rules::allows(rule, wanted) {
+            return ControlFlow::Continue(());
+        }
+        reason = Some(format!("RBAC: allowed by {}", found.describe()));
+        ControlFlow::Break(())
+    });
+    match (reason, faults.as_slice()) {
+        (Some(reason), _) => Ok(reason),
+        (None, []) => Err(String::new()),
+        (None, [one]) => Err(format!("RBAC: {one}")),
+        (None, many) => Err(format!("RBAC: [{}]", many.join(", "))),
+    }
+}
+
+/// A binding that is about the user.
+struct Found<'a> {
+    binding: &'a Value,
+    subject: &'a Value,
+}
+
+impl Found<'_> {
+    fn describe(&self) -> String {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let role = &self.binding["roleRef"];
+        let meta = &self.binding["metadata"];
+        let (kind, name) = match meta["namespace"].as_str() {
+            Some(namespace) => ("RoleBinding", format!("{}/{namespace}", text(&meta["name"]))),
+            None => ("ClusterRoleBinding", text(&meta["name"])),
+        };
+        let subject = match self.subject["namespace"].as_str() {
+            Some(namespace) => format!("{}/{namespace}", text(&self.subject["name"])),
+            None => text(&self.subject["name"]),
+        };
+        format!(
+            "{kind} {name:?} of {} {:?} to {} {subject:?}",
+            text(&role["kind"]),
+            text(&role["name"]),
+            text(&self.subject["kind"]),
+        )
+    }
+}
+
+type Visitor<'v> = dyn FnMut(&Found<'_>, &Value) -> ControlFlow<()> + 'v;
+
+/// Shows every rule that holds for the user in the namespace; returns roles that are missing.
+fn visit(store: &Store, user: &User, namespace: &str, visitor: &mut Visitor<'_>) -> Vec<String> {
+    let mut faults = Vec::new();
+    let (bindings, _) = store.snapshot(CLUSTER_BINDINGS);
+    for (_, binding) in &bindings {
+        if visit_binding(store, user, &binding.value, visitor, &mut faults).is_break() {
+            return faults;
+        }
+    }
+    if namespace.is_empty() {
+        return faults;
+    }
+    let (bindings, _) = store.snapshot(BINDINGS);
+    for (_, binding) in storage::in_namespace(&bindings, namespace) {
+        if visit_binding(store, user, &binding.value, visitor, &mut faults).is_break() {
+            return faults;
+        }
+    }
+    faults
+}
+
+fn visit_binding(
+    store: &Store,
+    user: &User,
+    binding: &Value,
+    visitor: &mut Visitor<'_>,
+    faults: &mut Vec<String>,
+) -> ControlFlow<()> {
+    let namespace = binding["metadata"]["namespace"].as_str().unwrap_or_default();
+    let subjects = binding["subjects"].as_array().map_or(&[][..], Vec::as_slice);
+    let Some(subject) = subjects.iter().find(|s| rules::is_about(s, user, namespace)) else {
+        return ControlFlow::Continue(());
+    };
+    let name = binding["roleRef"]["name"].as_str().unwrap_or_default();
+    let role = match binding["roleRef"]["kind"].as_str() {
+        Some("Role") => store.get(ROLES, &storage::key(namespace, name)),
+        _ => store.get(CLUSTER_ROLES, name),
+    };
+    let Some(role) = role else {
+        let kind = binding["roleRef"]["kind"].as_str().unwrap_or_default().to_lowercase();
+        faults.push(format!("{kind}.rbac.authorization.k8s.io {name:?} not found"));
+        return ControlFlow::Continue(());
+    };
+    let found = Found { binding, subject };
+    let rules = role.value["rules"].as_array().map_or(&[][..], Vec::as_slice);
+    rules.iter().try_for_each(|rule| visitor(&found, rule))
+}
+
+/// The rules that an aggregated role should have: those of all roles that its selectors choose.
+///
+/// `None` for roles that aggregate nothing.
+pub(crate) fn aggregate(store: &Store, role: &Value) -> Option<Value> {
+    let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array()?;
+    let (roles, _) = store.snapshot(CLUSTER_ROLES);
+    let own = &role["metadata"]["name"];
+    let mut rules: Vec<Value> = Vec::new();
+    for selector in selectors {
+        for (_, other) in &roles {
+            let other = &other.value;
+            if &other["metadata"]["name"] == own || !rules::selects(selector, &other["metadata"]) {
+                continue;
+            }
+            for rule in other["rules"].as_array().into_iter().flatten() {
+                if !rules.contains(rule) {
+                    rules.push(rule.clone());
+                }
+            }
+        }
+    }
+    Some(json!(rules))
+}

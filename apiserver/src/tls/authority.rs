@@ -1,0 +1,130 @@
+//! A certificate authority for one server: its own certificate and one for the administrator.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType, date_time_ymd,
+};
+use rustls::ServerConfig;
+use rustls::crypto::ring;
+use rustls::server::WebPkiClientVerifier;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+/// A certificate and its key, in PEM.
+#[derive(Clone)]
+pub(crate) struct Pair {
+    /// The certificate.
+    pub(crate) certificate: String,
+    /// Its key.
+    pub(crate) key: String,
+}
+
+/// A generated authority with the certificates that it signed.
+pub(crate) struct Authority {
+    /// Its own certificate, in PEM; clients trust it.
+    pub(crate) certificate: String,
+    /// Proves to be the administrator.
+    pub(crate) admin: Pair,
+    der: CertificateDer<'static>,
+    pub(super) server: CertificateDer<'static>,
+    server_key: Vec<u8>,
+}
+
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
+fn failed(what: &str, error: impl std::fmt::Display) -> std::io::Error {
+    std::io::Error::other(format!("cannot {what}: {error}"))
+}
+
+/// Parameters with a name and a validity that needs no clock.
+fn params(common_name: &str, organization: Option<&str>) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, common_name);
+    if let Some(organization) = organization {
+        params.distinguished_name.push(DnType::OrganizationName, organization);
+    }
+    params.not_before = date_time_ymd(2020, 1, 1);
+    params.not_after = date_time_ymd(2049, 12, 31);
+    params
+}
+
+fn names(addr: IpAddr) -> Result<Vec<SanType>, rcgen::Error> {
+    let mut names = Vec::new();
+    for name in [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ] {
+        names.push(SanType::DnsName(name.try_into()?));
+    }
+    let mut addresses: Vec<IpAddr> =
+        vec![[127, 0, 0, 1].into(), std::net::Ipv6Addr::LOCALHOST.into()];
+    if !addr.is_unspecified() && !addresses.contains(&addr) {
+        addresses.push(addr);
+    }
+    names.extend(addresses.into_iter().map(SanType::IpAddress));
+    Ok(names)
+}
+
+impl Authority {
+    /// Makes an authority, a server certificate (also for `addr`) and an administrator's.
+    pub(crate) fn generate(addr: IpAddr) -> std::io::Result<Self> {
+        Self::try_generate(addr).map_err(|error| failed("make certificates", error))
+    }
+
+    fn try_generate(addr: IpAddr) -> Result<Self, rcgen::Error> {
+        let mut own = params("windlass-apiserver-ca", None);
+        own.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        own.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+        let key = KeyPair::generate()?;
+        let certificate = own.self_signed(&key)?;
+        let issuer = Issuer::new(own, key);
+
+        let mut server = params("windlass-apiserver", None);
+        server.subject_alt_names = names(addr)?;
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        let server_key = KeyPair::generate()?;
+        let server = server.signed_by(&server_key, &issuer)?;
+
+        let mut admin = params("kubernetes-admin", Some(crate::rbac::MASTERS));
+        admin.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let admin_key = KeyPair::generate()?;
+        let admin = admin.signed_by(&admin_key, &issuer)?;
+        Ok(Self {
+            certificate: certificate.pem(),
+            admin: Pair { certificate: admin.pem(), key: admin_key.serialize_pem() },
+            der: certificate.der().clone(),
+            server: server.der().clone(),
+            server_key: server_key.serialize_der(),
+        })
+    }
+
+    /// TLS for the server: HTTP/2 and HTTP/1.1, client certificates of this authority welcome.
+    pub(crate) fn server_config(&self) -> std::io::Result<ServerConfig> {
+        let provider = Arc::new(ring::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(self.der.clone()).map_err(|e| failed("trust the own authority", e))?;
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone())
+                .allow_unauthenticated()
+                .build()
+                .map_err(|e| failed("verify client certificates", e))?;
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(self.server_key.clone()));
+        let mut config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|e| failed("set up TLS", e))?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(vec![self.server.clone()], key)
+            .map_err(|e| failed("use the server certificate", e))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(config)
+    }
+}

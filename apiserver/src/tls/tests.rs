@@ -1,0 +1,131 @@
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use super::Authority;
+
+fn authority() -> Authority {
+    Authority::generate([192, 0, 2, 7].into()).unwrap()
+}
+
+#[test]
+fn the_administrators_certificate_names_the_masters() {
+    let authority = authority();
+    let der = CertificateDer::from_pem_slice(authority.admin.certificate.as_bytes()).unwrap();
+    let user = super::identity::user_of(&der).unwrap();
+    assert_eq!(user.name, "kubernetes-admin");
+    assert_eq!(user.groups, ["system:masters"]);
+}
+
+#[test]
+fn certificates_are_version_three_with_an_issuer_name_and_all_addresses() {
+    let authority = authority();
+    let config = authority.server_config().unwrap();
+    assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
+    let (_, parsed) = X509Certificate::from_der(&authority.server).unwrap();
+    assert_eq!(parsed.version().0, 2, "that is version 3");
+    assert_eq!(parsed.issuer().to_string(), "CN=windlass-apiserver-ca");
+    let names = parsed.subject_alternative_name().unwrap().unwrap();
+    let names: Vec<String> = names.value.general_names.iter().map(ToString::to_string).collect();
+    for name in ["localhost", "kubernetes.default.svc"] {
+        assert!(names.iter().any(|n| n.contains(name)), "{name} in {names:?}");
+    }
+    assert_eq!(names.len(), 8, "{names:?}");
+}
+
+#[test]
+fn the_kubeconfig_holds_everything_inline() {
+    let text = super::kubeconfig::write("https://127.0.0.1:1", &authority(), "tok");
+    for part in [
+        "server: https://127.0.0.1:1\n",
+        "token: tok\n",
+        "client-key-data: ",
+        "certificate-authority-data: ",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+}
+
+/// Sends a request over TLS, with the administrator's certificate if asked to; gives status and body.
+async fn ask(
+    listening: &crate::Listening,
+    certificate: bool,
+    token: Option<&str>,
+    path: &str,
+) -> (u16, String) {
+    use std::sync::Arc;
+
+    use base64::Engine;
+    use http_body_util::{BodyExt, Empty};
+    use rustls::crypto::ring;
+    use rustls_pki_types::PrivateKeyDer;
+
+    let field = |name: &str| {
+        let line = listening.kubeconfig.lines().find_map(|l| l.trim().strip_prefix(name));
+        base64::engine::general_purpose::STANDARD.decode(line.unwrap().trim()).unwrap()
+    };
+    let mut roots = rustls::RootCertStore::empty();
+    let ca = field("certificate-authority-data:");
+    roots.add(CertificateDer::from_pem_slice(&ca).unwrap()).unwrap();
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let config = if certificate {
+        let chain = CertificateDer::from_pem_slice(&field("client-certificate-data:")).unwrap();
+        let key = PrivateKeyDer::from_pem_slice(&field("client-key-data:")).unwrap();
+        builder.with_client_auth_cert(vec![chain], key).unwrap()
+    } else {
+        builder.with_no_client_auth()
+    };
+    let stream = tokio::net::TcpStream::connect(listening.addr).await.unwrap();
+    let connector = tokio_rustls::TlsConnector::from(Arc::new(config));
+    let stream = connector.connect("localhost".try_into().unwrap(), stream).await.unwrap();
+    let io = hyper_util::rt::TokioIo::new(stream);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await.unwrap();
+    tokio::spawn(connection);
+    let mut request = http::Request::get(path).header("host", "localhost");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let request = request.body(Empty::<bytes::Bytes>::new()).unwrap();
+    let response = sender.send_request(request).await.unwrap();
+    let code = response.status().as_u16();
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn token(listening: &crate::Listening) -> String {
+    let line = listening.kubeconfig.lines().find_map(|l| l.trim().strip_prefix("token: "));
+    line.unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn certificates_tokens_and_nobody_are_told_apart_over_tls() {
+    let server = crate::Builder::default().tokens("t,alice,1,\"dev\"").start();
+    let listening = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    assert_ne!(listening.addr.port(), 0);
+    let pods = "/api/v1/pods";
+    assert_eq!(ask(&listening, true, None, pods).await.0, 200);
+    assert_eq!(ask(&listening, false, Some(&token(&listening)), pods).await.0, 200);
+    let (code, text) = ask(&listening, false, Some("t"), pods).await;
+    assert_eq!(code, 403);
+    assert!(text.contains("User \\\"alice\\\" cannot list resource \\\"pods\\\""), "{text}");
+    let (code, text) = ask(&listening, false, None, pods).await;
+    assert_eq!(code, 403);
+    assert!(text.contains("system:anonymous"), "{text}");
+    assert_eq!(ask(&listening, false, None, "/version").await.0, 200);
+    assert_eq!(ask(&listening, false, Some("wrong"), "/version").await.0, 401);
+    let root = server.get_object("", "configmaps", "default", "kube-root-ca.crt").unwrap();
+    assert!(root["data"]["ca.crt"].as_str().unwrap().starts_with("-----BEGIN CERTIFICATE"));
+    server.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_taken_address_is_an_error_that_names_it() {
+    let server = crate::Builder::default().start();
+    let listening = server.listen("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let error = server.listen(listening.addr).await.unwrap_err();
+    assert!(error.to_string().contains(&format!("cannot listen on {}", listening.addr)), "{error}");
+    server.shutdown().await;
+}

@@ -1,0 +1,434 @@
+//! kubectl 1.36.3 against the program `windlass-apiserver`.
+//!
+//! kubectl is built by `tests/kube-apiserver/build.sh`; where it is missing these tests say so and
+//! leave themselves out, because a machine with only the Rust toolchain must pass.
+
+// Helpers of tests may unwrap, as tests may.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const CRD: &str = r#"
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: websites.example.dev }
+spec:
+  group: example.dev
+  scope: Namespaced
+  names: { plural: websites, singular: website, kind: Website, listKind: WebsiteList, shortNames: [ws] }
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: { status: {}, scale: { specReplicasPath: .spec.replicas, statusReplicasPath: .status.replicas } }
+    additionalPrinterColumns: [{ name: Host, type: string, jsonPath: .spec.host }]
+    schema:
+      openAPIV3Schema:
+        type: object
+        required: [spec]
+        properties:
+          spec:
+            type: object
+            required: [host]
+            properties:
+              host: { type: string, description: Host name that the site answers to. }
+              replicas: { type: integer, minimum: 1, default: 1 }
+          status: { type: object, properties: { replicas: { type: integer } } }
+"#;
+
+/// A running server; ends with the test.
+struct Server {
+    process: Child,
+    folder: PathBuf,
+    kubectl: PathBuf,
+    _stdout: BufReader<std::process::ChildStdout>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Where kubectl is: `WINDLASS_KUBE_BIN`, else the newest build in the cache.
+fn kubectl() -> Option<PathBuf> {
+    let at = |folder: PathBuf| Some(folder.join("kubectl")).filter(|path| path.is_file());
+    if let Some(folder) = std::env::var_os("WINDLASS_KUBE_BIN") {
+        return at(folder.into());
+    }
+    let cache = match (
+        std::env::var_os("WINDLASS_CACHE"),
+        std::env::var_os("XDG_CACHE_HOME"),
+        std::env::var_os("HOME"),
+    ) {
+        (Some(own), _, _) => PathBuf::from(own),
+        (_, Some(xdg), _) => Path::new(&xdg).join("windlass"),
+        (_, _, Some(home)) => Path::new(&home).join(".cache/windlass"),
+        _ => return None,
+    };
+    let builds = std::fs::read_dir(cache).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    builds
+        .filter(|path| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1.36"))
+        })
+        .find_map(at)
+}
+
+/// A server with an empty store, or `None` where there is no kubectl.
+fn server() -> Option<Server> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let Some(kubectl) = kubectl() else {
+        eprintln!("left out: no kubectl; tests/kube-apiserver/build.sh builds it (needs Go)");
+        return None;
+    };
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder =
+        std::env::temp_dir().join(format!("windlass-kubectl-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut process = Command::new(env!("CARGO_BIN_EXE_windlass-apiserver"))
+        .args(["--listen", "127.0.0.1:0", "--stand-ins", "--kubeconfig"])
+        .arg(folder.join("kubeconfig"))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = BufReader::new(process.stdout.take().unwrap());
+    let mut ready = String::new();
+    stdout.read_line(&mut ready).unwrap();
+    assert!(ready.contains("https://127.0.0.1:"), "no ready line: {ready:?}");
+    Some(Server { process, folder, kubectl, _stdout: stdout })
+}
+
+impl Server {
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(&self.kubectl);
+        command
+            .args(args)
+            .env("KUBECONFIG", self.folder.join("kubeconfig"))
+            .env("HOME", &self.folder);
+        command
+    }
+
+    fn run(&self, args: &[&str], input: &str) -> Output {
+        let mut child = self
+            .command(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// Runs kubectl; its standard output. Fails the test unless it exits with 0.
+    #[track_caller]
+    fn ok(&self, args: &[&str]) -> String {
+        self.ok_with(args, "")
+    }
+
+    #[track_caller]
+    fn ok_with(&self, args: &[&str], input: &str) -> String {
+        let output = self.run(args, input);
+        let (out, err) =
+            (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "kubectl {}: {err}{out}", args.join(" "));
+        out.into_owned()
+    }
+
+    /// Runs kubectl, which must fail; its standard error.
+    #[track_caller]
+    fn fails(&self, args: &[&str], input: &str) -> String {
+        let output = self.run(args, input);
+        assert!(!output.status.success(), "kubectl {} should fail", args.join(" "));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    }
+
+    /// Installs the Website kind and waits for it.
+    #[track_caller]
+    fn install_websites(&self) {
+        self.ok_with(&["apply", "-f", "-"], CRD);
+        self.ok(&[
+            "wait",
+            "--for=condition=Established",
+            "crd/websites.example.dev",
+            "--timeout=20s",
+        ]);
+    }
+}
+
+fn website(name: &str, replicas: u32) -> String {
+    format!(
+        "apiVersion: example.dev/v1\nkind: Website\nmetadata: {{ name: {name} }}\nspec: {{ host: {name}.example, replicas: {replicas} }}\n"
+    )
+}
+
+fn config_map(name: &str, value: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{ name: {name} }}\ndata: {{ key: \"{value}\" }}\n"
+    )
+}
+
+const DEPLOYMENT: &str = r#"
+apiVersion: apps/v1
+kind: Deployment
+metadata: { name: web }
+spec:
+  replicas: 2
+  selector: { matchLabels: { app: web } }
+  template:
+    metadata: { labels: { app: web } }
+    spec: { containers: [{ name: nginx, image: "nginx:1.29", ports: [{ containerPort: 80 }] }] }
+"#;
+
+#[test]
+fn create_and_get_print_tables() {
+    let Some(server) = server() else { return };
+    assert_eq!(
+        server.ok_with(&["create", "-f", "-"], &config_map("a", "1")),
+        "configmap/a created\n"
+    );
+    let table = server.ok(&["get", "configmaps"]);
+    assert!(
+        table.starts_with("NAME") && table.contains("DATA") && table.contains("AGE"),
+        "{table}"
+    );
+    assert!(table.lines().any(|line| line.starts_with("a ") && line.contains('1')), "{table}");
+    let error = server.fails(&["create", "-f", "-"], &config_map("a", "1"));
+    assert!(error.contains("(AlreadyExists)"), "{error}");
+}
+
+#[test]
+fn a_custom_resource_has_its_own_columns_and_short_name() {
+    let Some(server) = server() else { return };
+    server.install_websites();
+    server.ok_with(&["apply", "-f", "-"], &website("home", 2));
+    let table = server.ok(&["get", "ws"]);
+    assert!(table.contains("HOST") && table.contains("home.example"), "{table}");
+}
+
+#[test]
+fn a_custom_resource_is_validated_and_defaulted() {
+    let Some(server) = server() else { return };
+    server.install_websites();
+    let error = server.fails(&["apply", "-f", "-"], &website("home", 0));
+    assert!(
+        error.contains("spec.replicas") && error.contains("greater than or equal to 1"),
+        "{error}"
+    );
+    server.ok_with(
+        &["apply", "-f", "-"],
+        "apiVersion: example.dev/v1\nkind: Website\nmetadata: {name: d}\nspec: {host: d}\n",
+    );
+    assert_eq!(server.ok(&["get", "ws", "d", "-o", "jsonpath={.spec.replicas}"]), "1");
+}
+
+#[test]
+fn apply_on_the_client_side_creates_changes_and_leaves_alone() {
+    let Some(server) = server() else { return };
+    assert_eq!(
+        server.ok_with(&["apply", "-f", "-"], &config_map("a", "1")),
+        "configmap/a created\n"
+    );
+    assert_eq!(
+        server.ok_with(&["apply", "-f", "-"], &config_map("a", "2")),
+        "configmap/a configured\n"
+    );
+    assert_eq!(
+        server.ok_with(&["apply", "-f", "-"], &config_map("a", "2")),
+        "configmap/a unchanged\n"
+    );
+    assert_eq!(server.ok(&["get", "cm", "a", "-o", "jsonpath={.data.key}"]), "2");
+}
+
+#[test]
+fn apply_on_the_server_side_reports_conflicts_and_can_force() {
+    let Some(server) = server() else { return };
+    let apply = ["apply", "--server-side", "--field-manager=one", "-f", "-"];
+    assert_eq!(server.ok_with(&apply, &config_map("a", "1")), "configmap/a serverside-applied\n");
+    let other = ["apply", "--server-side", "--field-manager=two", "-f", "-"];
+    let error = server.fails(&other, &config_map("a", "2"));
+    assert!(error.contains("conflict with \"one\"") && error.contains(".data.key"), "{error}");
+    server.ok_with(
+        &["apply", "--server-side", "--force-conflicts", "--field-manager=two", "-f", "-"],
+        &config_map("a", "2"),
+    );
+    assert_eq!(server.ok(&["get", "cm", "a", "-o", "jsonpath={.data.key}"]), "2");
+}
+
+#[test]
+fn describe_shows_metadata_and_spec() {
+    let Some(server) = server() else { return };
+    server.install_websites();
+    server.ok_with(&["apply", "-f", "-"], &website("home", 2));
+    let text = server.ok(&["describe", "website", "home"]);
+    assert!(
+        text.contains("Name:") && text.contains("home.example") && text.contains("Events:"),
+        "{text}"
+    );
+    server.ok_with(&["apply", "-f", "-"], DEPLOYMENT);
+    let text = server.ok(&["describe", "deployment", "web"]);
+    assert!(text.contains("nginx:1.29") && text.contains("Selector:"), "{text}");
+}
+
+#[test]
+fn edit_writes_what_the_editor_saved() {
+    let Some(server) = server() else { return };
+    server.ok_with(&["create", "-f", "-"], &config_map("a", "before"));
+    let mut command = server.command(&["edit", "configmap", "a"]);
+    let output = command.env("EDITOR", "sed -i s/before/after/").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(server.ok(&["get", "cm", "a", "-o", "jsonpath={.data.key}"]), "after");
+}
+
+#[test]
+fn patches_of_three_kinds_work() {
+    let Some(server) = server() else { return };
+    server.ok_with(&["create", "-f", "-"], DEPLOYMENT);
+    let strategic =
+        r#"{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"nginx:2"}]}}}}"#;
+    server.ok(&["patch", "deployment", "web", "-p", strategic]);
+    let path = "jsonpath={.spec.template.spec.containers[0].image} {.spec.template.spec.containers[0].ports[0].containerPort}";
+    assert_eq!(server.ok(&["get", "deployment", "web", "-o", path]), "nginx:2 80");
+    server.ok(&["patch", "deployment", "web", "--type=merge", "-p", r#"{"spec":{"replicas":5}}"#]);
+    server.ok(&[
+        "patch",
+        "deployment",
+        "web",
+        "--type=json",
+        "-p",
+        r#"[{"op":"replace","path":"/spec/replicas","value":6}]"#,
+    ]);
+    assert_eq!(server.ok(&["get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"]), "6");
+    let same = server.ok(&[
+        "patch",
+        "deployment",
+        "web",
+        "--type=merge",
+        "-p",
+        r#"{"spec":{"replicas":6}}"#,
+    ]);
+    assert!(same.contains("patched (no change)"), "{same}");
+}
+
+#[test]
+fn label_sets_changes_and_selects() {
+    let Some(server) = server() else { return };
+    server.ok_with(&["create", "-f", "-"], &config_map("a", "1"));
+    server.ok_with(&["create", "-f", "-"], &config_map("b", "1"));
+    assert_eq!(server.ok(&["label", "cm", "a", "tier=front"]), "configmap/a labeled\n");
+    assert_eq!(
+        server.ok(&["get", "cm", "-l", "tier in (front,back)", "-o", "name"]),
+        "configmap/a\n"
+    );
+    server.ok(&["label", "cm", "a", "tier-"]);
+    assert_eq!(server.ok(&["get", "cm", "-l", "tier", "-o", "name"]), "");
+}
+
+#[test]
+fn scale_changes_built_in_and_custom_kinds() {
+    let Some(server) = server() else { return };
+    server.ok_with(&["create", "-f", "-"], DEPLOYMENT);
+    assert_eq!(
+        server.ok(&["scale", "deployment", "web", "--replicas=4"]),
+        "deployment.apps/web scaled\n"
+    );
+    assert_eq!(server.ok(&["get", "deployment", "web", "-o", "jsonpath={.spec.replicas}"]), "4");
+    server.install_websites();
+    server.ok_with(&["apply", "-f", "-"], &website("home", 2));
+    server.ok(&["scale", "website", "home", "--replicas=3"]);
+    assert_eq!(server.ok(&["get", "ws", "home", "-o", "jsonpath={.spec.replicas}"]), "3");
+}
+
+#[test]
+fn delete_waits_until_the_object_is_gone() {
+    let Some(server) = server() else { return };
+    server.ok_with(&["create", "-f", "-"], &config_map("a", "1"));
+    let deleted = server.ok(&["delete", "configmap", "a", "--timeout=20s"]);
+    assert!(deleted.starts_with("configmap \"a\" deleted"), "{deleted}");
+    let error = server.fails(&["get", "configmap", "a"], "");
+    assert!(error.contains("(NotFound)"), "{error}");
+}
+
+#[test]
+fn deleting_a_namespace_deletes_what_is_in_it() {
+    let Some(server) = server() else { return };
+    server.ok_with(
+        &["create", "-f", "-"],
+        "apiVersion: v1\nkind: Namespace\nmetadata: { name: shop }\n",
+    );
+    server.ok_with(&["create", "-n", "shop", "-f", "-"], &config_map("a", "1"));
+    server.ok(&["delete", "namespace", "shop", "--timeout=20s"]);
+    let error = server.fails(&["get", "namespace", "shop"], "");
+    assert!(error.contains("(NotFound)"), "{error}");
+}
+
+#[test]
+fn wait_sees_a_condition_and_a_deletion() {
+    let Some(server) = server() else { return };
+    server.ok_with(&["create", "-f", "-"], DEPLOYMENT);
+    let met = server.ok(&["wait", "--for=condition=Available", "deployment/web", "--timeout=20s"]);
+    assert_eq!(met, "deployment.apps/web condition met\n");
+    let waiting = server
+        .command(&["wait", "--for=delete", "deployment/web", "--timeout=20s"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    server.ok(&["delete", "deployment", "web", "--timeout=20s"]);
+    assert!(waiting.wait_with_output().unwrap().status.success());
+}
+
+#[test]
+fn explain_knows_custom_and_built_in_fields() {
+    let Some(server) = server() else { return };
+    server.install_websites();
+    let text = server.ok(&["explain", "websites.spec.host"]);
+    assert!(text.contains("Host name that the site answers to."), "{text}");
+    let text = server.ok(&["explain", "deployment.spec"]);
+    assert!(text.contains("replicas") && text.contains("template"), "{text}");
+}
+
+#[test]
+fn api_resources_lists_built_in_and_custom_kinds() {
+    let Some(server) = server() else { return };
+    server.install_websites();
+    let text = server.ok(&["api-resources"]);
+    for kind in ["configmaps", "deployments", "leases", "websites", "customresourcedefinitions"] {
+        assert!(text.lines().any(|line| line.starts_with(kind)), "{kind} is missing:\n{text}");
+    }
+}
+
+#[test]
+fn get_with_watch_prints_changes_as_they_happen() {
+    let Some(server) = server() else { return };
+    server.ok_with(&["create", "-f", "-"], &config_map("a", "1"));
+    let mut watch = server
+        .command(&[
+            "get",
+            "configmaps",
+            "--watch",
+            "-o",
+            "jsonpath={.metadata.name}={.data.key}{\"\\n\"}",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines().map_while(Result::ok);
+    assert!(lines.any(|line| line == "a=1"));
+    server.ok(&["patch", "configmap", "a", "--type=merge", "-p", r#"{"data":{"key":"2"}}"#]);
+    assert!(lines.any(|line| line == "a=2"));
+    watch.kill().unwrap();
+    watch.wait().unwrap();
+}
+
+#[test]
+fn a_user_of_the_token_file_is_bound_by_rbac() {
+    let Some(server) = server() else { return };
+    let error = server.fails(&["get", "secrets", "--as=ann"], "");
+    assert!(error.contains(r#"User "ann" cannot list resource "secrets""#), "{error}");
+}

@@ -1,0 +1,224 @@
+//! The command line of an operator: `run`, `manifests`, and flags that people know.
+//!
+//! Every operator needs the same main: read a kubeconfig, set up logging, run, print manifests. An
+//! [`App`] is that main; flags and environment variables have controller-runtime's names. Without a
+//! configured cluster, and with the feature `local`, it starts the embedded API server, creates the
+//! sample and shows what becomes of it. A cluster that is configured, even wrongly, is never
+//! replaced by the embedded one. Absent: `plan`.
+//!
+//! ```no_run
+//! use windlass::{client::Client, manager::Manager};
+//!
+//! fn operator(client: Client) -> Manager {
+//!     Manager::new(client).leader_election("website-operator")
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     windlass::cli::main(operator)
+//! }
+//! ```
+
+mod logging;
+mod options;
+#[cfg(feature = "local")]
+mod quickstart;
+#[cfg(feature = "local")]
+mod tree;
+
+use std::error::Error as _;
+use std::fmt;
+use std::io::Write;
+use std::process::{ExitCode, Termination};
+
+use clap::Parser;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+
+use crate::client::{Client, ClientConfig};
+use crate::crd::CustomResource;
+use crate::error::{Error, ErrorKind};
+use crate::manager::{Manager, ManifestOptions};
+use crate::resource::ResourceInfo;
+use options::{Command, Options, Switch};
+
+type Build = Box<dyn FnOnce(Client) -> Manager>;
+
+/// Runs the command line of the operator that `build` makes of a client.
+pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
+    App::new(build).main()
+}
+
+/// An operator as a program.
+#[must_use = "call `main`"]
+pub struct App {
+    build: Build,
+    sample: Option<Result<Sample, Error>>,
+}
+
+impl fmt::Debug for App {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("App").field("sample", &self.sample).finish_non_exhaustive()
+    }
+}
+
+/// An object to show the operator with.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "local"), allow(dead_code))]
+struct Sample {
+    definition: CustomResourceDefinition,
+    info: ResourceInfo,
+    object: Value,
+}
+
+impl App {
+    /// The operator that `build` makes of a client. `build` must not use the client: `manifests`
+    /// calls it without a cluster.
+    pub fn new(build: impl FnOnce(Client) -> Manager + 'static) -> Self {
+        Self { build: Box::new(build), sample: None }
+    }
+
+    /// The operator's own kind, and an object of it to start with on the embedded server. Its
+    /// definition is printed with the manifests.
+    pub fn sample<K: CustomResource>(mut self, sample: K) -> Self {
+        self.sample = Some(Sample::of(&sample));
+        self
+    }
+
+    /// Does what the command line says; errors are printed.
+    pub fn main(self) -> ExitCode {
+        let options = Options::parse();
+        match self.execute(options) {
+            Ok(code) => code,
+            Err(error) => {
+                let mut text = format!("error: {error}");
+                let mut cause = error.source();
+                while let Some(source) = cause {
+                    text.push_str(&format!("\n  because: {source}"));
+                    cause = source.source();
+                }
+                let _ = writeln!(std::io::stderr(), "{text}");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn execute(self, options: Options) -> Result<ExitCode, Error> {
+        if let Some(Command::Manifests(wanted)) = &options.command {
+            return self.print_manifests(&options, wanted);
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| {
+            Error::new(ErrorKind::Other, "cannot start the tokio runtime").because(error)
+        })?;
+        runtime.block_on(self.run(options))
+    }
+
+    async fn run(self, options: Options) -> Result<ExitCode, Error> {
+        let config = match &options.kubeconfig {
+            Some(path) => Some(ClientConfig::from_file(path, None)?),
+            None => ClientConfig::find()?,
+        };
+        let Some(config) = config else { return self.run_without_cluster(options).await };
+        if options.until_ready {
+            let text = "--until-ready shows the sample on the embedded API server, but a cluster is \
+                        configured; unset KUBECONFIG, or watch the object with kubectl";
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        logging::start(&options, false);
+        tracing::info!(server = %config.server(), origin = config.origin(), "using a cluster");
+        let client = Client::builder().config(config).build()?;
+        let manager = options.apply((self.build)(client));
+        Ok(manager.run().await?.report())
+    }
+
+    #[cfg(feature = "local")]
+    async fn run_without_cluster(self, options: Options) -> Result<ExitCode, Error> {
+        logging::start(&options, true);
+        quickstart::run(self.build, self.sample.transpose()?, &options).await
+    }
+
+    #[cfg(not(feature = "local"))]
+    async fn run_without_cluster(self, _: Options) -> Result<ExitCode, Error> {
+        let text = "no cluster is configured: set KUBECONFIG, write ~/.kube/config, or run in a Pod \
+                    (this build has no embedded API server; the feature `local` adds it)";
+        Err(Error::new(ErrorKind::Config, text))
+    }
+
+    fn print_manifests(
+        self,
+        options: &Options,
+        wanted: &options::Manifests,
+    ) -> Result<ExitCode, Error> {
+        let mut manager = options.apply((self.build)(Client::offline()));
+        if let Some(sample) = self.sample.transpose()? {
+            manager = manager.describes(sample.definition);
+        }
+        let mut sheet = ManifestOptions::default();
+        sheet.namespace.clone_from(&wanted.namespace);
+        sheet.image.clone_from(&wanted.image);
+        if manager.name.is_none() && manager.election.is_none() {
+            manager = manager.name(program_name());
+        }
+        let text = manager.manifests(&sheet)?;
+        // A reader that went away (`| head`) is no failure.
+        let _ = std::io::stdout().write_all(text.as_bytes());
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Sample {
+    fn of<K: CustomResource>(sample: &K) -> Result<Self, Error> {
+        let usage = |text: &str| Error::new(ErrorKind::Usage, text.to_owned());
+        let info = K::static_info().ok_or_else(|| usage("the sample's kind is not known"))?;
+        let mut object = serde_json::to_value(sample)
+            .map_err(|error| usage("the sample cannot be written as JSON").because(error))?;
+        object["apiVersion"] = info.api_version().into();
+        object["kind"] = info.kind.to_string().into();
+        Ok(Self { definition: K::crd()?, info, object })
+    }
+}
+
+/// The binary's name.
+fn program_name() -> String {
+    let path = std::env::current_exe().unwrap_or_default();
+    path.file_stem().map_or_else(|| "operator".to_owned(), |name| name.to_string_lossy().into())
+}
+
+impl Options {
+    /// What the flags and the environment say, over what the program says.
+    fn apply(&self, mut manager: Manager) -> Manager {
+        if let Some(switch) = self.health_probe_bind_address {
+            manager = match switch {
+                Switch::At(addr) => manager.health(addr),
+                Switch::Off => manager.without_health(),
+            };
+        }
+        if let Some(switch) = self.metrics_bind_address {
+            manager = match switch {
+                Switch::At(addr) => manager.metrics(addr),
+                Switch::Off => manager.without_metrics(),
+            };
+        }
+        match self.leader_elect {
+            Some(false) => manager = manager.without_leader_election(),
+            Some(true) if manager.election.is_none() => {
+                let lease = manager.name.clone().unwrap_or_else(program_name);
+                manager = manager.leader_election(lease);
+            }
+            _ => {}
+        }
+        let namespaces: Vec<&str> = self
+            .watch_namespace
+            .split(',')
+            .map(str::trim)
+            .filter(|name| !name.is_empty())
+            .collect();
+        if !namespaces.is_empty() {
+            manager = manager.namespaces(namespaces);
+        }
+        manager
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! Decides whether a failed attempt is made again: one pure function and the budget it is given.
+//!
+//! A write is sent again only when the first attempt was certainly not executed, or when executing
+//! it twice does no harm. Everything else is the caller's to decide, who gets `Ambiguous`.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Verb;
+
+/// Attempts of one call, the first included.
+pub(crate) const MAX_ATTEMPTS: u32 = 10;
+/// Longest `Retry-After` that is obeyed.
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
+const BACKOFF_BASE: Duration = Duration::from_millis(200);
+const BACKOFF_CAP: Duration = Duration::from_secs(10);
+
+/// What became of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// No byte of it reached a server that works on it: no connection, no TLS, refused stream.
+    NotSent,
+    /// Sent, and then the connection broke.
+    Lost,
+    /// Sent, and its time ran out.
+    TimedOut,
+    /// Answered with an error.
+    Answered {
+        /// HTTP status code.
+        code: u16,
+        /// How long the server asked to wait.
+        retry_after: Option<Duration>,
+    },
+}
+
+/// All that the decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// What was sent.
+    pub(crate) verb: Verb,
+    /// Does executing it twice do no harm?
+    pub(crate) repeatable: bool,
+    /// What became of the last attempt.
+    pub(crate) outcome: Outcome,
+    /// Attempts so far.
+    pub(crate) attempt: u32,
+    /// Can credentials be refreshed, and were they not refreshed in this call?
+    pub(crate) refreshable: bool,
+    /// Time left for the whole call.
+    pub(crate) remaining: Duration,
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// Refresh credentials, then try again at once.
+    Refresh,
+    /// Wait at least `at_least`, and a random time below `jitter` if that is longer; then try again.
+    Wait {
+        /// What the server asked for; zero when it did not.
+        at_least: Duration,
+        /// Bound of the random wait.
+        jitter: Duration,
+    },
+    /// Report the failure.
+    Fail(Why),
+}
+
+/// Why a call is not tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// Trying again would not help, or could do harm.
+    Final,
+    /// It was tried often enough.
+    Attempts,
+    /// The server asks to wait longer than is allowed.
+    WaitTooLong(Duration),
+}
+
+/// Is the fate of a write unknown after this outcome?
+pub(crate) fn leaves_doubt(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::NotSent => false,
+        Outcome::Lost | Outcome::TimedOut => true,
+        Outcome::Answered { code: 502 | 504, .. } => true,
+        Outcome::Answered { code: 503, retry_after } => retry_after.is_none(),
+        Outcome::Answered { .. } => false,
+    }
+}
+
+/// The table of retries: what a verb's failure allows.
+pub(crate) fn decide(facts: Facts) -> Decision {
+    let mut asked = None;
+    let again = match facts.outcome {
+        Outcome::Answered { code: 401, .. } => {
+            return if facts.refreshable { Decision::Refresh } else { Decision::Fail(Why::Final) };
+        }
+        Outcome::NotSent => true,
+        // Rejected before execution, whatever the verb.
+        Outcome::Answered { code: 429, retry_after } => {
+            asked = retry_after;
+            true
+        }
+        Outcome::Answered { code: 503, retry_after: Some(wait) } => {
+            asked = Some(wait);
+            true
+        }
+        // "Try again later" from a server that may have tried.
+        Outcome::Answered { code: 500, retry_after: Some(wait) } => {
+            asked = Some(wait);
+            !facts.verb.writes() || facts.repeatable
+        }
+        outcome if leaves_doubt(outcome) => {
+            if let Outcome::Answered { retry_after, .. } = outcome {
+                asked = retry_after;
+            }
+            !facts.verb.writes() || facts.repeatable
+        }
+        _ => false,
+    };
+    if !again {
+        return Decision::Fail(Why::Final);
+    }
+    if facts.attempt >= MAX_ATTEMPTS {
+        return Decision::Fail(Why::Attempts);
+    }
+    let at_least = asked.unwrap_or_default();
+    if at_least > MAX_RETRY_AFTER || (asked.is_some() && at_least >= facts.remaining) {
+        return Decision::Fail(Why::WaitTooLong(at_least));
+    }
+    Decision::Wait { at_least, jitter: bound(facts.attempt) }
+}
+
+/// Bound of the random wait after `attempt` attempts; it never decreases.
+fn bound(attempt: u32) -> Duration {
+    BACKOFF_BASE.saturating_mul(1 << attempt.saturating_sub(1).min(16)).min(BACKOFF_CAP)
+}
+
+/// Keeps retries below a tenth of all requests, so that a server in trouble is not buried.
+///
+/// Each call earns a tenth of a retry, and so does each second that passes, up to [`Budget::CAP`].
+#[derive(Debug)]
+pub(crate) struct Budget {
+    tokens: f64,
+    filled: Instant,
+}
+
+impl Budget {
+    /// Most retries that can be saved up, and what a new client starts with.
+    const CAP: f64 = 20.0;
+    const PER_CALL: f64 = 0.1;
+    const PER_SECOND: f64 = 0.1;
+
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { tokens: Self::CAP, filled: now }
+    }
+
+    /// Counts a call.
+    pub(crate) fn earn(&mut self, now: Instant) {
+        self.fill(now);
+        self.tokens = (self.tokens + Self::PER_CALL).min(Self::CAP);
+    }
+
+    /// Takes one retry; false when none is left.
+    pub(crate) fn spend(&mut self, now: Instant) -> bool {
+        self.fill(now);
+        let enough = self.tokens >= 1.0;
+        if enough {
+            self.tokens -= 1.0;
+        }
+        enough
+    }
+
+    fn fill(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.filled).as_secs_f64();
+        self.tokens = passed.mul_add(Self::PER_SECOND, self.tokens).min(Self::CAP);
+        self.filled = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Verb; 9] = [
+        Verb::Get,
+        Verb::List,
+        Verb::Watch,
+        Verb::Create,
+        Verb::Update,
+        Verb::Patch,
+        Verb::Apply,
+        Verb::Delete,
+        Verb::DeleteCollection,
+    ];
+
+    fn facts(verb: Verb, repeatable: bool, outcome: Outcome) -> Facts {
+        Facts {
+            verb,
+            repeatable,
+            outcome,
+            attempt: 1,
+            refreshable: false,
+            remaining: Duration::from_secs(30),
+        }
+    }
+
+    fn again(verb: Verb, repeatable: bool, outcome: Outcome) -> bool {
+        matches!(decide(facts(verb, repeatable, outcome)), Decision::Wait { .. })
+    }
+
+    fn code(code: u16, retry_after: Option<u64>) -> Outcome {
+        Outcome::Answered { code, retry_after: retry_after.map(Duration::from_secs) }
+    }
+
+    #[test]
+    fn what_was_certainly_not_executed_is_tried_again_with_every_verb() {
+        for verb in ALL {
+            for outcome in
+                [Outcome::NotSent, code(429, None), code(429, Some(1)), code(503, Some(1))]
+            {
+                assert!(again(verb, false, outcome), "{verb:?} {outcome:?}");
+            }
+        }
+    }
+
+    /// G-R3: the whole table of doubtful outcomes.
+    #[test]
+    fn a_doubtful_outcome_is_tried_again_only_where_twice_does_no_harm() {
+        let doubtful = [
+            Outcome::Lost,
+            Outcome::TimedOut,
+            code(502, None),
+            code(503, None),
+            code(504, None),
+            code(504, Some(1)),
+        ];
+        for outcome in doubtful {
+            assert!(leaves_doubt(outcome), "{outcome:?}");
+            for verb in [Verb::Get, Verb::List, Verb::Watch] {
+                assert!(again(verb, true, outcome), "{verb:?} {outcome:?}");
+            }
+            for verb in [Verb::Create, Verb::Update, Verb::Patch, Verb::Delete] {
+                assert!(!again(verb, false, outcome), "{verb:?} {outcome:?}");
+            }
+            for verb in [Verb::Apply, Verb::Update, Verb::Patch, Verb::Delete] {
+                assert!(again(verb, true, outcome), "{verb:?} {outcome:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_that_will_not_change_is_final() {
+        for verb in ALL {
+            for status in [400, 403, 404, 405, 409, 410, 413, 415, 422, 500, 501] {
+                assert!(!again(verb, true, code(status, None)), "{verb:?} {status}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_500_that_asks_to_wait_is_tried_again_for_reads_only() {
+        assert!(again(Verb::Get, true, code(500, Some(1))));
+        assert!(!again(Verb::Create, false, code(500, Some(1))));
+    }
+
+    #[test]
+    fn a_401_refreshes_credentials_once() {
+        let mut facts = facts(Verb::Create, false, code(401, None));
+        assert_eq!(decide(facts), Decision::Fail(Why::Final));
+        facts.refreshable = true;
+        assert_eq!(decide(facts), Decision::Refresh);
+    }
+
+    #[test]
+    fn a_wait_beyond_a_minute_or_beyond_the_deadline_fails_at_once() {
+        let day = Duration::from_secs(86_400);
+        let mut facts = facts(Verb::Get, true, code(429, Some(86_400)));
+        facts.remaining = day * 2;
+        assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(day)));
+        facts.outcome = code(429, Some(40));
+        assert!(matches!(decide(facts), Decision::Wait { .. }));
+        facts.remaining = Duration::from_secs(30);
+        assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(Duration::from_secs(40))));
+    }
+
+    #[test]
+    fn the_tenth_attempt_is_the_last() {
+        let mut facts = facts(Verb::Get, true, Outcome::Lost);
+        facts.attempt = 9;
+        assert!(matches!(decide(facts), Decision::Wait { .. }));
+        facts.attempt = 10;
+        assert_eq!(decide(facts), Decision::Fail(Why::Attempts));
+    }
+
+    #[test]
+    fn the_bound_of_the_wait_doubles_and_stops_at_ten_seconds() {
+        let bounds: Vec<_> = (1..=9).map(|attempt| bound(attempt).as_millis()).collect();
+        assert_eq!(bounds, [200, 400, 800, 1600, 3200, 6400, 10_000, 10_000, 10_000]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn retries_stay_below_a_tenth_of_the_calls_once_savings_are_spent() {
+        let mut budget = Budget::new(Instant::now());
+        let now = Instant::now();
+        while budget.spend(now) {}
+        let mut retries = 0;
+        for _ in 0..1000 {
+            budget.earn(now);
+            retries += u32::from(budget.spend(now));
+        }
+        assert!((99..=100).contains(&retries), "{retries}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_idle_client_earns_retries_back() {
+        let mut budget = Budget::new(Instant::now());
+        while budget.spend(Instant::now()) {}
+        tokio::time::advance(Duration::from_secs(11)).await;
+        assert!(budget.spend(Instant::now()));
+        assert!(!budget.spend(Instant::now()));
+    }
+}

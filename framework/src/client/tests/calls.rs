@@ -1,0 +1,379 @@
+//! Deadlines, retries, credentials, the gate, and the words of errors.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::*;
+use crate::client::retry::MAX_ATTEMPTS;
+use crate::error::{Error, ErrorKind};
+use crate::metrics::names::{REST_REQUESTS, REST_RETRIES};
+
+const STATUS_409: &str = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"configmaps \"home\" already exists","reason":"AlreadyExists","code":409}"#;
+
+/// A1: the wait is capped, not obeyed.
+#[tokio::test(start_paused = true)]
+async fn a_retry_after_of_a_day_fails_at_once_and_says_so() {
+    let server = Server::with([Reply::With(429, "retry-after", "86400", "slow down")]);
+    let started = Instant::now();
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooManyRequests);
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(86_400)));
+    assert!(error.to_string().contains("86400 s"), "{error}");
+    assert_eq!((server.count(), started.elapsed().as_secs()), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_short_retry_after_is_waited_for_with_every_verb() {
+    for request in [get(), create(), apply()] {
+        let server = Server::with([
+            Reply::With(429, "retry-after", "3", ""),
+            Reply::With(503, "retry-after", "2", ""),
+            Reply::Answer(200, "{}"),
+        ]);
+        let started = Instant::now();
+        client(&server).send(request).await.unwrap();
+        assert_eq!(server.count(), 3);
+        assert!((5..6).contains(&started.elapsed().as_secs()), "{:?}", started.elapsed());
+    }
+}
+
+/// A2: executed, but the answer got lost in a proxy.
+#[tokio::test(start_paused = true)]
+async fn a_create_with_generate_name_answered_504_is_never_sent_twice() {
+    for reply in [
+        Reply::Answer(504, "<html>gateway timeout</html>"),
+        Reply::Answer(502, ""),
+        Reply::Cut,
+        Reply::Half,
+        Reply::Silence,
+    ] {
+        let server = Server::with([reply.clone()]);
+        let error = client(&server).send(create()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Ambiguous, "{reply:?}: {error}");
+        assert_eq!(server.count(), 1, "{reply:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn reads_and_applies_survive_a_lost_answer() {
+    for request in [get(), apply()] {
+        for reply in [Reply::Answer(504, ""), Reply::Answer(502, ""), Reply::Cut, Reply::Half] {
+            let server = Server::with([reply.clone(), Reply::Answer(200, "{}")]);
+            client(&server).send(request.clone()).await.unwrap();
+            assert_eq!(server.count(), 2, "{reply:?}");
+        }
+    }
+}
+
+/// A6: accepts and never answers.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_never_answers_hits_the_deadline() {
+    let server = Server::with([Reply::Silence]);
+    let started = Instant::now();
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(started.elapsed() <= Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(server.count() > 1, "a read is tried on another connection");
+
+    let started = Instant::now();
+    let mut request = create();
+    request.timeout = Some(Duration::from_secs(7));
+    let error = client(&server).send(request).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+    assert_eq!(started.elapsed().as_secs(), 7);
+
+    let error = client(&server).stream(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_outlives_the_deadline_of_its_head() {
+    let server = Server::with([Reply::Half]);
+    let mut stream = client(&server).stream(get()).await.unwrap();
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    assert_eq!(stream.next().await.unwrap().unwrap(), "{\"half\":");
+    assert_eq!(stream.next().await.unwrap().unwrap_err().kind(), ErrorKind::Transport);
+    assert!(stream.next().await.is_none());
+}
+
+/// A3: never sent, so any verb may be tried again.
+#[tokio::test(start_paused = true)]
+async fn a_refused_connection_is_tried_again_with_every_verb() {
+    let server = Server::with([Reply::Answer(201, "{}")]);
+    server.refusals.store(3, Ordering::Relaxed);
+    let client = client(&server);
+    client.send(create()).await.unwrap();
+    assert_eq!(server.count(), 1);
+    let retried = client.seams().metrics.counted(&REST_RETRIES, &["<error>", "POST", "localhost"]);
+    assert_eq!(retried, 3);
+    let requests = &client.seams().metrics;
+    assert_eq!(requests.counted(&REST_REQUESTS, &["201", "POST", "localhost"]), 1);
+    assert_eq!(requests.counted(&REST_REQUESTS, &["<error>", "POST", "localhost"]), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_ends_in_a_connect_error_within_the_deadline() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    server.refusals.store(u32::MAX, Ordering::Relaxed);
+    let started = Instant::now();
+    let error = client(&server).send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+    assert!(error.to_string().contains("connection refused"), "{error}");
+    assert!(started.elapsed() < Duration::from_secs(30));
+}
+
+/// Opens nothing, ever.
+#[derive(Debug)]
+struct BlackHole;
+
+impl Connect for BlackHole {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_without_a_connection_was_certainly_not_executed() {
+    let client = Client::over(Arc::new(BlackHole), seams());
+    let error = client.send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
+}
+
+/// Repeated after doubt, a refusal may be the echo of our own success.
+#[tokio::test(start_paused = true)]
+async fn a_conflict_after_a_repeated_write_says_that_it_may_be_our_own() {
+    for first in [vec![Reply::Answer(504, "")], vec![Reply::Answer(200, "{}"), Reply::Cut]] {
+        let idle = first.len() > 1;
+        let server = Server::with(first.into_iter().chain([Reply::Answer(409, "conflict")]));
+        let client = client(&server);
+        if idle {
+            client.send(get()).await.unwrap();
+        }
+        let error = client.send(apply()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
+    }
+}
+
+/// G-R4
+#[tokio::test(start_paused = true)]
+async fn retries_of_a_failing_server_stay_within_the_budget() {
+    let server = Server::with([Reply::Answer(503, "")]);
+    let client = client(&server);
+    for _ in 0..1000 {
+        let mut request = get();
+        request.timeout = Some(Duration::from_millis(1500));
+        let error = client.send(request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Server);
+    }
+    let retries = server.count() - 1000;
+    assert!(retries <= 1000 / 10 + 20 + 150, "{retries}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_after_ten_attempts() {
+    let server = Server::with([Reply::Answer(503, "")]);
+    let mut request = get();
+    request.timeout = Some(Duration::from_secs(3600));
+    let error = client(&server).send(request).await.unwrap_err();
+    assert_eq!(server.count(), MAX_ATTEMPTS as usize);
+    assert!(error.to_string().ends_with("tried 10 times"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_says_what_was_tried_on_what_and_why() {
+    let server = Server::with([Reply::Answer(409, STATUS_409)]);
+    let error = client(&server).send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(
+        error.to_string(),
+        "cannot create configmaps \"home-*\" in \"shop\": configmaps \"home\" already exists (409 \
+         AlreadyExists)"
+    );
+}
+
+/// A14
+#[tokio::test(start_paused = true)]
+async fn a_proxys_page_becomes_an_error_by_its_code() {
+    let server = Server::with([Reply::Answer(403, "<html><h1>Blocked</h1>\n</html>")]);
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Forbidden);
+    assert!(error.to_string().contains("<h1>Blocked</h1>"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_is_an_error_and_not_followed() {
+    let server = Server::with([Reply::With(302, "location", "http://elsewhere/", "")]);
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Server);
+    assert_eq!(server.count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_path_that_would_become_another_is_not_sent() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    for path in ["api", "/api/../x", "/api/.", "/api?x=1", "/a\\b"] {
+        let error = client(&server).send(Request::get(path, "try")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{path}");
+    }
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_carries_its_query_encoded_and_a_user_agent() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let mut request = create();
+    request.query.push(("labelSelector", "a=b,c in (d, é)".to_owned()));
+    client(&server).field_manager("me").send(request).await.unwrap();
+    let seen = server.seen().remove(0);
+    assert_eq!(
+        seen.target,
+        "/api/v1/namespaces/shop/configmaps?labelSelector=a%3Db%2Cc%20in%20%28d%2C%20%C3%A9%29\
+         &fieldManager=me"
+    );
+    let agent = seen.headers["user-agent"].to_str().unwrap();
+    assert!(agent.starts_with("windlass/0.1"), "{agent}");
+    assert_eq!(seen.headers["host"], "localhost");
+    assert_eq!(seen.body, r#"{"metadata":{"generateName":"home-"}}"#);
+}
+
+fn token_file(name: &str, token: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("windlass-{name}-{}", std::process::id()));
+    std::fs::write(&path, token).unwrap();
+    path
+}
+
+fn with_token_file(server: &Arc<Server>, path: &std::path::Path) -> Client {
+    let text = format!(
+        "current-context: c\nclusters: [{{name: c, cluster: {{server: 'https://c'}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+         users: [{{name: u, user: {{tokenFile: '{}'}}}}]\n",
+        path.display()
+    );
+    Client::builder()
+        .config(ClientConfig::from_yaml(&text, None).unwrap())
+        .connector(Arc::new(Wire(Arc::clone(server))))
+        .seams(seams())
+        .build()
+        .unwrap()
+}
+
+/// A8
+#[tokio::test(start_paused = true)]
+async fn a_401_reads_the_token_again_once_and_tries_again() {
+    let path = token_file("refreshed", "old");
+    let server = Server::with([
+        Reply::Answer(200, "{}"),
+        Reply::Answer(401, ""),
+        Reply::Answer(201, "{}"),
+        Reply::Answer(401, ""),
+    ]);
+    let client = with_token_file(&server, &path);
+    client.send(get()).await.unwrap();
+    std::fs::write(&path, "new").unwrap();
+    client.send(create()).await.unwrap();
+    let tokens: Vec<_> =
+        server.seen().iter().map(|seen| seen.headers["authorization"].clone()).collect();
+    assert_eq!(tokens, ["Bearer old", "Bearer old", "Bearer new"]);
+    let error = client.send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unauthorized);
+    assert_eq!(server.count(), 5, "refreshed once per call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_error_of_a_call_shows_the_token() {
+    let path = token_file("canary", "canary");
+    for reply in [Reply::Answer(401, "no"), Reply::Cut, Reply::Silence] {
+        let server = Server::with([reply]);
+        let client = with_token_file(&server, &path);
+        let error = client.send(get()).await.unwrap_err();
+        assert!(!format!("{error} {error:?} {client:?}").contains("canary"), "{error:?}");
+    }
+}
+
+/// Admits so many writes, each for 7.5 s.
+#[derive(Debug)]
+struct Lease(AtomicU32);
+
+impl WriteGate for Lease {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        let (order, one_less) = (Ordering::Relaxed, |left: u32| left.checked_sub(1));
+        match self.0.fetch_update(order, order, one_less) {
+            Ok(_) => Ok(Some(Duration::from_millis(7500))),
+            Err(_) => Err(Error::new(ErrorKind::NotLeader, "the lease is not held")),
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_the_gate_refuses_is_not_sent_and_reads_pass() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = client(&server).gated(Arc::new(Lease(AtomicU32::new(0))));
+    let error = client.send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotLeader);
+    assert_eq!(server.count(), 0);
+    client.send(get()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gated_write_ends_within_the_leases_validity_and_tells_the_server() {
+    let server = Server::with([Reply::Silence]);
+    let client = client(&server).gated(Arc::new(Lease(AtomicU32::new(1))));
+    let started = Instant::now();
+    let error = client.send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous);
+    assert_eq!(started.elapsed(), Duration::from_millis(7500));
+    assert!(server.seen()[0].target.ends_with("&timeout=7s"), "{}", server.seen()[0].target);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gate_is_asked_before_each_attempt() {
+    let server = Server::with([Reply::With(429, "retry-after", "1", "")]);
+    let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(2))));
+    let error = gated.send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotLeader);
+    assert_eq!(server.count(), 2);
+
+    // The first attempt may have worked, so "not leader" alone would be a lie.
+    let server = Server::with([Reply::Answer(504, "")]);
+    let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(1))));
+    let error = gated.send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_same_seed_waits_the_same_times() {
+    let mut times = Vec::new();
+    for _ in 0..2 {
+        let server = Server::with([Reply::Answer(503, "")]);
+        let started = Instant::now();
+        client(&server).send(get()).await.unwrap_err();
+        times.push(started.elapsed());
+    }
+    assert_eq!(times[0], times[1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layer_sees_each_attempt_with_its_credentials() {
+    use tower::util::MapRequestLayer;
+    let server = Server::with([Reply::Answer(503, ""), Reply::Answer(200, "{}")]);
+    let seen = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&seen);
+    let layer = MapRequestLayer::new(move |mut request: HttpRequest| {
+        assert!(request.headers().contains_key("authorization"));
+        count.fetch_add(1, Ordering::Relaxed);
+        request.headers_mut().insert("x-layer", "1".parse().unwrap());
+        request
+    });
+    let client = Client::builder()
+        .config(ClientConfig::new("https://c").unwrap().with_token("t"))
+        .connector(Arc::new(Wire(Arc::clone(&server))))
+        .seams(seams())
+        .layer(layer)
+        .build()
+        .unwrap();
+    client.send(get()).await.unwrap();
+    assert_eq!(seen.load(Ordering::Relaxed), 2);
+    assert!(server.seen().iter().all(|seen| seen.headers.contains_key("x-layer")));
+}

@@ -1,0 +1,142 @@
+//! Which connections requests travel on.
+
+use std::time::Duration;
+
+use super::*;
+use crate::error::ErrorKind;
+
+#[tokio::test(start_paused = true)]
+async fn requests_one_after_another_share_a_connection() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    for _ in 0..20 {
+        client.send(get()).await.unwrap();
+    }
+    assert_eq!((server.count(), server.connections()), (20, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_answer_leaves_its_connection_usable() {
+    let server = Server::with([Reply::Answer(404, "gone"), Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    client.send(get()).await.unwrap_err();
+    client.send(get()).await.unwrap();
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_at_the_same_time_have_a_connection_each_and_few_stay_idle() {
+    let gate = Arc::new(Semaphore::new(0));
+    let server = Server::with([Reply::Later(Arc::clone(&gate))]);
+    let client = client(&server);
+    let all: Vec<_> = (0..40)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send(get()).await })
+        })
+        .collect();
+    while server.count() < 40 {
+        tokio::task::yield_now().await;
+    }
+    gate.add_permits(1000);
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    assert_eq!(server.connections(), 40);
+    let shown = format!("{:?}", client.shared.pool);
+    assert!(shown.contains("idle: 32"), "{shown}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_the_server_closes_after_an_answer_is_replaced() {
+    let server = Server::with([
+        Reply::With(200, "connection", "close", "{}"),
+        Reply::With(200, "connection", "close", "{}"),
+        Reply::Answer(201, "{}"),
+    ]);
+    let client = client(&server);
+    client.send(get()).await.unwrap();
+    client.send(get()).await.unwrap();
+    client.send(create()).await.unwrap();
+    assert_eq!((server.count(), server.connections()), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_that_breaks_costs_a_read_no_wait_and_a_create_its_certainty() {
+    let started = tokio::time::Instant::now();
+    let server = Server::with([Reply::Answer(200, "{}"), Reply::Cut, Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    client.send(get()).await.unwrap();
+    client.send(get()).await.unwrap();
+    assert_eq!((server.count(), server.connections()), (3, 2));
+    assert_eq!(started.elapsed(), Duration::ZERO);
+
+    let server = Server::with([Reply::Answer(200, "{}"), Reply::Cut, Reply::Answer(200, "{}")]);
+    let client = super::client(&server);
+    client.send(get()).await.unwrap();
+    let error = client.send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous);
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_closes_its_connection() {
+    let server = Server::with([Reply::Silence, Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    let short = tokio::time::timeout(Duration::from_secs(1), client.send(get())).await;
+    assert!(short.is_err());
+    client.send(get()).await.unwrap();
+    assert_eq!(server.connections(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn http2_requests_share_one_connection_even_when_they_start_together() {
+    let gate = Arc::new(Semaphore::new(0));
+    let server = Server::http2([Reply::Later(Arc::clone(&gate))]);
+    let client = client(&server);
+    let all: Vec<_> = (0..20)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send(get()).await })
+        })
+        .collect();
+    while server.count() < 20 {
+        tokio::task::yield_now().await;
+    }
+    gate.add_permits(100);
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    assert_eq!(server.connections(), 1);
+}
+
+/// A10: a rolling restart of API servers.
+#[tokio::test(start_paused = true)]
+async fn after_goaway_new_requests_take_a_new_connection_and_those_in_flight_finish() {
+    let gate = Arc::new(Semaphore::new(0));
+    let server = Server::http2([Reply::Later(Arc::clone(&gate)), Reply::Answer(201, "{}")]);
+    let client = client(&server);
+    let first = {
+        let client = client.clone();
+        tokio::spawn(async move { client.send(create()).await })
+    };
+    while server.count() < 1 {
+        tokio::task::yield_now().await;
+    }
+    server.farewell.add_permits(1);
+    // Long enough for the farewell to arrive, short enough for no deadline.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    client.send(create()).await.unwrap();
+    assert_eq!((server.count(), server.connections()), (2, 2));
+    gate.add_permits(1);
+    first.await.unwrap().unwrap();
+}
+
+/// A5: a half-open connection.
+#[tokio::test(start_paused = true)]
+async fn a_read_that_gets_no_answer_leaves_its_http2_connection_behind() {
+    let server = Server::http2([Reply::Silence, Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    client.send(get()).await.unwrap();
+    assert_eq!((server.count(), server.connections()), (2, 2));
+}

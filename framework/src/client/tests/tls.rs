@@ -1,0 +1,162 @@
+//! The whole way over loopback TCP and TLS.
+
+use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, Issuer, KeyPair};
+use rustls_pki_types::PrivateKeyDer;
+use rustls_pki_types::pem::PemObject;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::*;
+use crate::error::ErrorKind;
+
+/// Certificates of one test: a CA, and what it signed.
+struct Pki {
+    ca: String,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+impl Pki {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let ca = params.self_signed(&key).unwrap().pem();
+        Self { ca, issuer: Issuer::new(params, key) }
+    }
+
+    fn sign(&self, name: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        params.extended_key_usages = vec![usage];
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.issuer).unwrap().pem(), key.serialize_pem())
+    }
+
+    /// A server that asks for a client certificate if `mutual`, and echoes protocol and host.
+    async fn serve(&self, name: &str, protocols: &[&str], mutual: bool) -> u16 {
+        let (certificate, key) = self.sign(name, ExtendedKeyUsagePurpose::ServerAuth);
+        let provider = super::super::tls::default_provider().unwrap();
+        let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .unwrap();
+        let certificates = |pem: &str| {
+            let all = rustls_pki_types::CertificateDer::pem_slice_iter(pem.as_bytes());
+            all.collect::<Result<Vec<_>, _>>().unwrap()
+        };
+        let builder = if mutual {
+            let mut roots = rustls::RootCertStore::empty();
+            roots.add(certificates(&self.ca).remove(0)).unwrap();
+            let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+                Arc::new(roots),
+                provider,
+            );
+            builder.with_client_cert_verifier(verifier.build().unwrap())
+        } else {
+            builder.with_no_client_auth()
+        };
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+        let mut config = builder.with_single_cert(certificates(&certificate), key).unwrap();
+        config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(config))));
+        port
+    }
+}
+
+async fn accept(listener: TcpListener, acceptor: TlsAcceptor) {
+    while let Ok((tcp, _)) = listener.accept().await {
+        let Ok(stream) = acceptor.accept(tcp).await else { continue };
+        let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+        let io = TokioIo::new(stream);
+        let service = service_fn(|request: http::Request<Incoming>| async move {
+            let host = request.uri().authority().map(ToString::to_string);
+            let header = request.headers().get("host").and_then(|host| host.to_str().ok());
+            let host = host.or(header.map(str::to_owned)).unwrap_or_default();
+            let text = format!("{:?} {host}", request.version());
+            Ok::<_, Infallible>(http::Response::new(Full::new(Bytes::from(text))))
+        });
+        tokio::spawn(async move {
+            if http2 {
+                let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+                let _ = builder.serve_connection(io, service).await;
+            } else {
+                let builder = hyper::server::conn::http1::Builder::new();
+                let _ = builder.serve_connection(io, service).await;
+            }
+        });
+    }
+}
+
+async fn answer(config: ClientConfig) -> Result<String, crate::Error> {
+    let mut request = get();
+    request.timeout = Some(std::time::Duration::from_millis(700));
+    let answer = Client::new(config)?.send(request).await?;
+    Ok(String::from_utf8(answer.body.to_vec()).unwrap())
+}
+
+fn at(port: u16) -> ClientConfig {
+    ClientConfig::new(&format!("https://127.0.0.1:{port}")).unwrap()
+}
+
+#[tokio::test]
+async fn http2_is_spoken_where_the_server_offers_it_and_http1_elsewhere() {
+    let pki = Pki::new();
+    let port = pki.serve("127.0.0.1", &["h2", "http/1.1"], false).await;
+    let text = answer(at(port).with_ca(&pki.ca)).await.unwrap();
+    assert_eq!(text, format!("HTTP/2.0 127.0.0.1:{port}"));
+    let port = pki.serve("127.0.0.1", &[], false).await;
+    let text = answer(at(port).with_ca(&pki.ca)).await.unwrap();
+    assert_eq!(text, format!("HTTP/1.1 127.0.0.1:{port}"));
+}
+
+#[tokio::test]
+async fn a_server_of_another_ca_is_not_trusted_unless_told_so() {
+    let pki = Pki::new();
+    let port = pki.serve("127.0.0.1", &["h2"], false).await;
+    let error = answer(at(port).with_ca(&Pki::new().ca)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Connect);
+    assert!(error.to_string().contains("TLS handshake failed"), "{error}");
+    let kubeconfig = |extra: &str| {
+        let text = format!(
+            "current-context: c\n\
+             clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{port}', {extra}}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c}}}}]\n"
+        );
+        ClientConfig::from_yaml(&text, None).unwrap()
+    };
+    answer(kubeconfig("insecure-skip-tls-verify: true")).await.unwrap();
+}
+
+#[tokio::test]
+async fn tls_server_name_is_what_the_certificate_must_carry() {
+    let pki = Pki::new();
+    let port = pki.serve("kubernetes.default", &["h2"], false).await;
+    assert!(answer(at(port).with_ca(&pki.ca)).await.is_err());
+    let text = format!(
+        "current-context: c\n\
+         clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{port}', tls-server-name: \
+         kubernetes.default}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c}}}}]\n"
+    );
+    let config = ClientConfig::from_yaml(&text, None).unwrap().with_ca(&pki.ca);
+    answer(config).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_presented_where_the_server_asks() {
+    let pki = Pki::new();
+    let port = pki.serve("127.0.0.1", &["h2"], true).await;
+    let config = at(port).with_ca(&pki.ca);
+    assert!(answer(config.clone()).await.is_err());
+    let (certificate, key) = pki.sign("admin", ExtendedKeyUsagePurpose::ClientAuth);
+    answer(config.with_identity(&certificate, key)).await.unwrap();
+}
+
+#[tokio::test]
+async fn unusable_certificates_are_told_when_the_client_is_made() {
+    let error = Client::new(at(1).with_ca("no certificate")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    let pki = Pki::new();
+    let error = Client::new(at(1).with_ca(&pki.ca).with_identity("x", "y")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+}

@@ -1,0 +1,306 @@
+//! The innermost service: one attempt of a request on a connection of the pool.
+//!
+//! It knows what became of an attempt: never sent, lost, or out of time. Retries build on that, so a
+//! layer around it should hand its errors on (as they are, or as a source).
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::header::HOST;
+use http::{HeaderValue, Uri};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use tokio::time::Instant;
+use tower::Service;
+use tower::util::BoxCloneSyncService;
+
+use super::pool::{Http1, Http2, Lease, Pool};
+use super::retry::Outcome;
+use crate::error::BoxError;
+
+/// Body of a request on its way: complete, so that it can be sent again.
+pub type RequestBody = Full<Bytes>;
+/// Body of an answer on its way.
+pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
+/// A request as [layers](super::ClientBuilder::layer) see it: absolute URI, credentials set.
+pub type HttpRequest = http::Request<RequestBody>;
+/// An answer as layers see it.
+pub type HttpResponse = http::Response<ResponseBody>;
+/// The services that an attempt passes, from the outermost layer to the connection.
+pub type Stack = BoxCloneSyncService<HttpRequest, HttpResponse, BoxError>;
+
+/// What the caller of the stack tells the transport, and the transport tells back.
+#[derive(Clone, Debug)]
+pub(crate) struct Attempt {
+    /// When the head of the answer must have arrived.
+    pub(crate) head_until: Instant,
+    /// Does executing it twice do no harm?
+    pub(crate) repeatable: bool,
+    unsent: Arc<AtomicBool>,
+    resent: Arc<AtomicBool>,
+}
+
+impl Attempt {
+    pub(crate) fn new(head_until: Instant, repeatable: bool) -> Self {
+        Self { head_until, repeatable, unsent: Arc::default(), resent: Arc::default() }
+    }
+
+    /// Is it certain that nothing was sent? False until the transport says so.
+    pub(crate) fn is_unsent(&self) -> bool {
+        self.unsent.load(Ordering::Relaxed)
+    }
+
+    /// Was it sent again at once, after a connection that had been idle broke?
+    pub(crate) fn was_resent(&self) -> bool {
+        self.resent.load(Ordering::Relaxed)
+    }
+
+    fn set_unsent(&self, unsent: bool) {
+        self.unsent.store(unsent, Ordering::Relaxed);
+    }
+}
+
+/// Why an attempt brought no answer.
+#[derive(Debug)]
+pub(crate) struct TransportError {
+    pub(crate) outcome: Outcome,
+    source: Option<BoxError>,
+}
+
+impl TransportError {
+    pub(crate) fn new(outcome: Outcome, source: impl Into<BoxError>) -> Self {
+        Self { outcome, source: Some(source.into()) }
+    }
+}
+
+impl fmt::Display for TransportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.outcome {
+            Outcome::NotSent => "no connection",
+            Outcome::TimedOut => "no answer in time",
+            Outcome::Lost | Outcome::Answered { .. } => "the connection broke before the answer",
+        })
+    }
+}
+
+impl std::error::Error for TransportError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// Sends requests over a [`Pool`].
+#[derive(Clone, Debug)]
+pub(crate) struct Transport {
+    pool: Arc<Pool>,
+}
+
+impl Transport {
+    pub(crate) fn new(pool: Arc<Pool>) -> Self {
+        Self { pool }
+    }
+}
+
+impl Service<HttpRequest> for Transport {
+    type Response = HttpResponse;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<HttpResponse, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: HttpRequest) -> Self::Future {
+        let pool = Arc::clone(&self.pool);
+        Box::pin(async move { Ok(exchange(&pool, request).await?) })
+    }
+}
+
+/// Sends `request`; a connection that turns out to be stale is replaced once.
+async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse, TransportError> {
+    let attempt = request.extensions().get::<Attempt>().cloned();
+    let repeatable = attempt.as_ref().is_some_and(|attempt| attempt.repeatable);
+    let until = attempt.as_ref().map(|attempt| attempt.head_until);
+    let set_unsent = |unsent| attempt.iter().for_each(|attempt| attempt.set_unsent(unsent));
+    let mut lost_before = false;
+    let mut fresh = false;
+    loop {
+        set_unsent(!lost_before);
+        let lease = match before(until, pool.lease(fresh)).await {
+            Some(Ok(lease)) => lease,
+            Some(Err(error)) => return Err(unsent_unless(lost_before, error)),
+            None => return Err(unsent_unless(lost_before, "no connection in time")),
+        };
+        let reused = lease.reused();
+        set_unsent(false);
+        match send(pool, lease, request.clone(), until).await {
+            Err(error) if reused && error.outcome == Outcome::NotSent => fresh = true,
+            Err(error) if reused && repeatable && error.outcome == Outcome::Lost => {
+                lost_before = true;
+                attempt.iter().for_each(|attempt| attempt.resent.store(true, Ordering::Relaxed));
+                fresh = true;
+            }
+            result => {
+                set_unsent(
+                    !lost_before && matches!(&result, Err(e) if e.outcome == Outcome::NotSent),
+                );
+                return result;
+            }
+        }
+    }
+}
+
+fn unsent_unless(lost: bool, source: impl Into<BoxError>) -> TransportError {
+    TransportError::new(if lost { Outcome::Lost } else { Outcome::NotSent }, source)
+}
+
+/// Runs `future` until `deadline`; `None` when it did not end in time.
+async fn before<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::Output> {
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, future).await.ok(),
+        None => Some(future.await),
+    }
+}
+
+async fn send(
+    pool: &Arc<Pool>,
+    lease: Lease,
+    request: HttpRequest,
+    until: Option<Instant>,
+) -> Result<HttpResponse, TransportError> {
+    let late = || TransportError { outcome: Outcome::TimedOut, source: None };
+    match lease {
+        Lease::Http1 { mut sender, .. } => {
+            let sent = sender.try_send_request(for_http1(request));
+            let answer = before(until, sent).await.ok_or_else(late)?.map_err(failed)?;
+            Ok(answer.map(|body| Http1Body::new(body, sender, Arc::clone(pool)).boxed_unsync()))
+        }
+        Lease::Http2 { sender, user, id, .. } => {
+            let sent = send_http2(sender, request);
+            let Some(answer) = before(until, sent).await else {
+                pool.evict(id);
+                return Err(late());
+            };
+            Ok(answer?.map(|body| Http2Body { body, _user: user }.boxed_unsync()))
+        }
+    }
+}
+
+async fn send_http2(
+    mut sender: Http2,
+    request: HttpRequest,
+) -> Result<http::Response<Incoming>, TransportError> {
+    sender.try_send_request(request).await.map_err(failed)
+}
+
+/// HTTP/1.1 takes the path in the request line and the host in a header.
+fn for_http1(mut request: HttpRequest) -> HttpRequest {
+    let uri = std::mem::take(request.uri_mut());
+    if let Some(host) = uri.authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok()) {
+        request.headers_mut().insert(HOST, host);
+    }
+    *request.uri_mut() = uri.path_and_query().cloned().map_or_else(Uri::default, Uri::from);
+    request
+}
+
+fn failed(mut error: hyper::client::conn::TrySendError<HttpRequest>) -> TransportError {
+    let came_back = error.take_message().is_some();
+    let error = error.into_error();
+    let outcome = if came_back || was_refused(&error) { Outcome::NotSent } else { Outcome::Lost };
+    TransportError::new(outcome, error)
+}
+
+/// Did the server say that it did not work on this request? It says so for streams beyond the last
+/// one that its `GOAWAY` names, and by `REFUSED_STREAM`.
+fn was_refused(error: &hyper::Error) -> bool {
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        if let Some(h2) = source.downcast_ref::<h2::Error>() {
+            return h2.is_remote()
+                && (h2.is_go_away() || h2.reason() == Some(h2::Reason::REFUSED_STREAM));
+        }
+        cause = source.source();
+    }
+    false
+}
+
+/// Gives its connection back when it was read to the end; dropped earlier, it closes it.
+struct Http1Body {
+    body: Incoming,
+    sender: Option<Http1>,
+    pool: Arc<Pool>,
+}
+
+impl Http1Body {
+    fn new(body: Incoming, sender: Http1, pool: Arc<Pool>) -> Self {
+        let mut this = Self { body, sender: Some(sender), pool };
+        if this.body.is_end_stream() {
+            this.finish();
+        }
+        this
+    }
+
+    fn finish(&mut self) {
+        if let Some(sender) = self.sender.take() {
+            self.pool.put(sender);
+        }
+    }
+}
+
+impl Body for Http1Body {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        match &polled {
+            Poll::Ready(None) => self.finish(),
+            Poll::Ready(Some(Ok(_))) if self.body.is_end_stream() => self.finish(),
+            _ => {}
+        }
+        polled.map_err(BoxError::from)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Counts as a user of its connection until it is dropped.
+struct Http2Body {
+    body: Incoming,
+    _user: Arc<()>,
+}
+
+impl Body for Http2Body {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(cx).map_err(BoxError::from)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

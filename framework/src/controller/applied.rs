@@ -1,0 +1,93 @@
+//! Remembers what was last applied to which child, so that applying it again costs no request.
+//!
+//! Forgetting is always safe: the next apply is sent and changes nothing.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::resource::{ObjectKey, ResourceInfo};
+
+/// A child: its `plural.group` and its key.
+type Child = (String, ObjectKey);
+
+#[derive(Debug)]
+struct Last {
+    intent: u64,
+    uid: String,
+    resource_version: String,
+}
+
+/// The last apply to each child, by parent.
+#[derive(Debug, Default)]
+pub(super) struct Applied {
+    parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, Last>>>,
+}
+
+impl Applied {
+    /// Did we apply exactly `intent` to this child, and is it still as that left it?
+    pub(super) fn stands(
+        &self,
+        parent: &ObjectKey,
+        child: &(ResourceInfo, ObjectKey),
+        intent: u64,
+        (uid, resource_version): (&str, &str),
+    ) -> bool {
+        let parents = self.parents.lock();
+        let last = parents.get(parent).and_then(|children| children.get(&id(child)));
+        last.is_some_and(|last| {
+            last.intent == intent && last.uid == uid && last.resource_version == resource_version
+        })
+    }
+
+    /// `intent` was applied, and the answer had this uid and resourceVersion.
+    pub(super) fn note(
+        &self,
+        parent: &ObjectKey,
+        child: &(ResourceInfo, ObjectKey),
+        intent: u64,
+        (uid, resource_version): (&str, &str),
+    ) {
+        let last = Last { intent, uid: uid.into(), resource_version: resource_version.into() };
+        self.parents.lock().entry(parent.clone()).or_default().insert(id(child), last);
+    }
+
+    /// The parent is gone.
+    pub(super) fn forget(&self, parent: &ObjectKey) {
+        self.parents.lock().remove(parent);
+    }
+}
+
+fn id((info, key): &(ResourceInfo, ObjectKey)) -> Child {
+    (info.group_resource(), key.clone())
+}
+
+/// A hash of `intent`; equal values have equal hashes within a process.
+pub(super) fn fingerprint(intent: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    intent.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+
+    use super::*;
+
+    #[test]
+    fn only_the_same_intent_on_the_same_version_stands() {
+        let applied = Applied::default();
+        let parent = ObjectKey::new(Some("shop"), "home");
+        let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
+        applied.note(&parent, &child, 1, ("u", "7"));
+        assert!(applied.stands(&parent, &child, 1, ("u", "7")));
+        assert!(!applied.stands(&parent, &child, 2, ("u", "7")), "another intent");
+        assert!(!applied.stands(&parent, &child, 1, ("u", "8")), "somebody wrote");
+        assert!(!applied.stands(&parent, &child, 1, ("v", "7")), "another object");
+        applied.forget(&parent);
+        assert!(!applied.stands(&parent, &child, 1, ("u", "7")));
+    }
+}

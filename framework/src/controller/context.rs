@@ -1,0 +1,179 @@
+//! What a reconcile can do and know.
+
+mod access;
+mod children;
+mod status;
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use self::status::Latest;
+use super::Reconciler;
+use super::step::Memory;
+use super::worker::Turn;
+use crate::api::Api;
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::events::{EventKind, Recorder};
+use crate::informer::InformerRegistry;
+use crate::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo, Scope};
+use crate::seams::Seams;
+use crate::store::Store;
+use crate::workqueue::WorkQueue;
+
+/// What all reconciles of one run share.
+pub(super) struct Reach {
+    pub(super) controller: Arc<str>,
+    pub(super) info: ResourceInfo,
+    pub(super) client: Client,
+    pub(super) informers: InformerRegistry,
+    pub(super) recorder: Recorder,
+    pub(super) queue: WorkQueue<ObjectKey>,
+    pub(super) memory: Arc<Memory>,
+    pub(super) seams: Seams,
+}
+
+/// What a reconcile can do and know. The grants hang on `C`.
+///
+/// Writes through it carry the controller's name as field manager, and are refused once this process
+/// lost its lease.
+pub struct Context<C: Reconciler> {
+    reach: Arc<Reach>,
+    store: Store<C::Object>,
+    object: Arc<C::Object>,
+    key: ObjectKey,
+    turn: Turn,
+    latest: Mutex<Option<Latest>>,
+}
+
+impl<C: Reconciler> fmt::Debug for Context<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("controller", &self.reach.controller)
+            .field("object", &self.key)
+            .field("attempt", &self.turn.attempt)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C: Reconciler> Context<C> {
+    pub(super) fn new(
+        reach: Arc<Reach>,
+        store: Store<C::Object>,
+        object: Arc<C::Object>,
+        turn: Turn,
+    ) -> Self {
+        let key = object.key();
+        Self { reach, store, object, key, turn, latest: Mutex::new(None) }
+    }
+
+    /// The same context about a newer version of the object.
+    pub(super) fn with_object(self, object: C::Object) -> Self {
+        Self { object: Arc::new(object), latest: Mutex::new(None), ..self }
+    }
+
+    /// The object that is reconciled, to keep or to send to a task.
+    pub fn object(&self) -> &Arc<C::Object> {
+        &self.object
+    }
+
+    /// Kind, namespace, name and uid of the object.
+    pub fn object_ref(&self) -> ObjectRef {
+        let uid = Some(self.object.uid().to_owned());
+        ObjectRef { info: self.reach.info.clone(), key: self.key.clone(), uid }
+    }
+
+    /// The controller's name.
+    pub fn controller(&self) -> &str {
+        &self.reach.controller
+    }
+
+    /// The client, for what the methods of the context do not cover. No grant is checked at compile
+    /// time: what you use it for has to stand in `can(…)` to be in the manifest.
+    pub fn client(&self) -> &Client {
+        &self.reach.client
+    }
+
+    /// The cache of the reconciled kind.
+    pub fn store(&self) -> &Store<C::Object> {
+        &self.store
+    }
+
+    /// Reports an Event about the object: `reason` is one word in `CamelCase` for programs, `note` a
+    /// sentence for people. Never waits and never fails; the same event again is counted.
+    pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
+        self.reach.recorder.event(&self.object_ref(), kind, reason, note);
+    }
+
+    /// Has another object of the reconciled kind, or this one again, reconciled soon.
+    pub fn requeue(&self, key: ObjectKey) {
+        self.reach.queue.add(key);
+    }
+
+    /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
+    /// reconcile should end soon then, and may still write.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.turn.cancel
+    }
+
+    /// Waits until the reconcile should end; see [`cancellation`](Self::cancellation).
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn cancelled(&self) {
+        self.turn.cancel.cancelled().await;
+    }
+
+    /// How many reconciles of this object failed in a row before this one.
+    pub fn attempt(&self) -> u32 {
+        self.turn.attempt
+    }
+
+    /// Did this process write the object more than 10 s ago, and the watch has not shown it yet? What
+    /// is reconciled is then older than that write.
+    pub fn stale(&self) -> bool {
+        self.store.is_stale(&self.key)
+    }
+
+    /// Time, as the whole operator sees it.
+    pub fn clock(&self) -> &Clock {
+        &self.reach.seams.clock
+    }
+
+    /// Randomness, as the whole operator draws it.
+    pub fn entropy(&self) -> &Entropy {
+        &self.reach.seams.entropy
+    }
+
+    /// The reconciled kind where the object lives.
+    pub(super) fn own_api(&self) -> Api<C::Object> {
+        self.api()
+    }
+
+    /// Kind `K` in the object's namespace, or in all when either has none.
+    fn nearby<K: Resource>(&self) -> Api<K> {
+        let namespaced = K::static_info().is_none_or(|info| info.scope == Scope::Namespaced);
+        match self.key.namespace() {
+            Some(namespace) if namespaced => self.reach.client.namespace(namespace),
+            _ => self.reach.client.all(),
+        }
+    }
+
+    /// A write of ours on top of version `from` left the object like this.
+    pub(super) fn wrote_own(&self, from: &str, object: &C::Object) {
+        self.reach.memory.echoes.wrote(&self.key, from, object.resource_version());
+        self.wrote(object);
+    }
+
+    /// Shows the cache what a write of ours left, before the watch does.
+    fn wrote<K: Resource>(&self, object: &K) {
+        if let Err(error) = self.reach.informers.informer::<K>().wrote(object) {
+            // The watch will show it.
+            tracing::debug!(%error, "an own write is not shown before the watch does");
+        }
+    }
+}

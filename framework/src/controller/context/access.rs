@@ -1,0 +1,111 @@
+//! Reading and writing other objects, as far as the controller was granted it.
+
+use crate::api::{Api, Patch};
+use crate::controller::{Context, Reconciler};
+use crate::error::Error;
+use crate::rbac::{Can, Owns, verbs};
+use crate::resource::{Resource, Selector};
+use crate::store::Store;
+
+impl<C: Reconciler> Context<C> {
+    /// Kind `K` in the object's namespace (in all, when the object or `K` has none), for what the
+    /// checked methods do not cover. An escape hatch: no grant is checked at compile time, so what
+    /// you use it for has to stand in `can(…)` to be in the manifest.
+    pub fn api<K: Resource>(&self) -> Api<K> {
+        self.nearby()
+    }
+
+    /// Reads an object near this one from the API server.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and whatever the API server says.
+    pub async fn get<K: Resource>(&self, name: &str) -> Result<K, Error>
+    where
+        C: Can<verbs::Get, K>,
+    {
+        self.nearby::<K>().get(name).await
+    }
+
+    /// Reads an object near this one from the API server; `None` when it does not exist.
+    ///
+    /// # Errors
+    /// Whatever the API server says.
+    pub async fn get_opt<K: Resource>(&self, name: &str) -> Result<Option<K>, Error>
+    where
+        C: Can<verbs::Get, K>,
+    {
+        self.nearby::<K>().get_opt(name).await
+    }
+
+    /// Reads the objects near this one that `labels` matches from the API server.
+    ///
+    /// # Errors
+    /// Whatever the API server says.
+    pub async fn list<K: Resource>(&self, labels: &Selector) -> Result<Vec<K>, Error>
+    where
+        C: Can<verbs::List, K>,
+    {
+        let mut list = self.nearby::<K>().list();
+        if !labels.is_empty() {
+            list = list.labels(&labels.to_string());
+        }
+        Ok(list.await?.items)
+    }
+
+    /// Creates an object near this one, without owning it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists), and whatever the API server
+    /// says.
+    pub async fn create<K: Resource>(&self, object: &K) -> Result<K, Error>
+    where
+        C: Can<verbs::Create, K>,
+    {
+        self.nearby::<K>().create(object).await
+    }
+
+    /// Patches an object near this one.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and whatever the API server says.
+    pub async fn patch<K: Resource>(&self, name: &str, patch: Patch) -> Result<K, Error>
+    where
+        C: Can<verbs::Patch, K>,
+    {
+        self.nearby::<K>().patch(name, patch).await
+    }
+
+    /// Deletes an object near this one; it is no error when there is none.
+    ///
+    /// # Errors
+    /// Whatever the API server says.
+    pub async fn delete<K: Resource>(&self, name: &str) -> Result<(), Error>
+    where
+        C: Can<verbs::Delete, K>,
+    {
+        gone_is_fine(self.nearby::<K>().delete(name).await)
+    }
+
+    /// The cache of a kind of children.
+    pub fn store_of<K: Resource>(&self) -> Store<K>
+    where
+        C: Owns<K>,
+    {
+        self.reach.informers.informer::<K>().store()
+    }
+
+    /// The cache of a kind that the controller watches.
+    pub fn watched<K: Resource>(&self) -> Store<K>
+    where
+        C: Can<verbs::Watch, K>,
+    {
+        self.reach.informers.informer::<K>().store()
+    }
+}
+
+pub(super) fn gone_is_fine(answer: Result<(), Error>) -> Result<(), Error> {
+    match answer {
+        Err(error) if error.is_not_found() => Ok(()),
+        answer => answer,
+    }
+}

@@ -1,0 +1,219 @@
+//! Children: applied as a whole, owned, and left alone when nothing would change.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use serde_json::{Map, Value};
+
+use super::access::gone_is_fine;
+use crate::controller::applied::fingerprint;
+use crate::controller::{Context, Reconciler};
+use crate::error::{Error, ErrorKind};
+use crate::owner::child_namespace;
+use crate::rbac::Owns;
+use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo};
+use crate::store::Cached;
+
+/// What the API server fills in, or refuses to be told by an apply.
+const SERVER_FIELDS: [&str; 7] = [
+    "managedFields",
+    "resourceVersion",
+    "uid",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "selfLink",
+];
+
+impl<C: Reconciler> Context<C> {
+    /// Makes a child exist and look as `child` says, by server-side apply: fields it names are owned
+    /// (taken over if need be), fields it leaves out are left to others, and fields it named last
+    /// time and leaves out now are removed. It gets the object as controller owner, and the object's
+    /// namespace. Its status is not written.
+    ///
+    /// Costs no request when the same intent was applied before and the child has not changed since.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the child has no name, or lies where the object cannot own it;
+    /// [`ErrorKind::Conflict`] when it belongs to another controller; whatever the API server says.
+    pub async fn apply_owned<K: Resource>(&self, child: K) -> Result<K, Error>
+    where
+        C: Owns<K>,
+    {
+        let (child_ref, intent) = self.intent(child)?;
+        let (info, key) = &child_ref;
+        let cached = self.store_of::<K>().get(key);
+        let hash = fingerprint(&intent);
+        let applied = &self.reach.memory.applied;
+        if let Some(cached) = &cached {
+            self.refuse_foreign(info, cached)?;
+            let version = (cached.head().uid(), cached.head().resource_version());
+            if applied.stands(&self.key, &child_ref, hash, version)
+                && let Ok(child) = cached.get()
+            {
+                return Ok(Arc::unwrap_or_clone(child));
+            }
+        }
+        let api = match key.namespace() {
+            Some(namespace) => self.reach.client.namespace::<K>(namespace),
+            None => self.reach.client.all::<K>(),
+        };
+        let child = api.apply(key.name(), &intent).manager(&self.reach.controller).force().await?;
+        applied.note(&self.key, &child_ref, hash, (child.uid(), child.resource_version()));
+        self.wrote(&child);
+        Ok(child)
+    }
+
+    /// Deletes a child of that name near the object, and what it owns; it is no error when there is
+    /// none. An object of that name that belongs to somebody else is left alone.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when it belongs to another controller; whatever the API server says.
+    pub async fn delete_owned<K: Resource>(&self, name: &str) -> Result<(), Error>
+    where
+        C: Owns<K>,
+    {
+        let key = ObjectKey::new(self.key.namespace(), name).in_cluster(self.key.cluster());
+        let mut delete = self.nearby::<K>().delete(name).propagation("Background");
+        match self.store_of::<K>().get(&key) {
+            Some(cached) => {
+                if let Some(info) = K::static_info() {
+                    self.refuse_foreign(&info, &cached)?;
+                }
+                delete = delete.uid(cached.head().uid());
+            }
+            // The cache may lag behind: ask the API server.
+            None => match self.nearby::<K>().get_opt(name).await? {
+                Some(child) if is_controlled_by(&child, self.object.uid()) => {
+                    delete = delete.uid(child.uid());
+                }
+                _ => return Ok(()),
+            },
+        }
+        gone_is_fine(delete.await)
+    }
+
+    /// What is applied for `child`, and where.
+    fn intent<K: Resource>(&self, child: K) -> Result<((ResourceInfo, ObjectKey), Value), Error> {
+        let usage = |text: String| Error::new(ErrorKind::Usage, text);
+        let info = K::static_info().ok_or_else(|| {
+            usage("cannot apply a child whose type does not say its kind".to_owned())
+        })?;
+        let name = child.name().to_owned();
+        if name.is_empty() {
+            let kind = &info.kind;
+            return Err(usage(format!(
+                "cannot apply a child {kind} of {} without a name; \
+                 set `metadata.name`, derived from the object's so that it is always the same",
+                self.object_ref()
+            )));
+        }
+        let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
+        let key = ObjectKey::new(namespace.as_deref(), &name).in_cluster(self.key.cluster());
+        let owner = self.object.controller_reference(&self.reach.info).ok_or_else(|| {
+            usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
+        })?;
+        let mut intent = serde_json::to_value(&child).map_err(|error| {
+            usage(format!("cannot turn {} \"{name}\" into JSON", info.kind)).because(error)
+        })?;
+        complete(&mut intent, &info, namespace, &owner);
+        Ok(((info, key), intent))
+    }
+
+    fn refuse_foreign<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        child: &Cached<K>,
+    ) -> Result<(), Error> {
+        let ours = self.object.uid();
+        let owners = child.head().owners();
+        match owners.iter().find(|owner| owner.controller && owner.uid.as_ref() != ours) {
+            None => Ok(()),
+            Some(owner) => Err(Error::new(
+                ErrorKind::Conflict,
+                format!(
+                    "cannot own {} \"{}\": it is controlled by {} \"{}\" already; \
+                     choose another name for the child of {}",
+                    info.kind,
+                    child.key(),
+                    owner.kind,
+                    owner.name,
+                    self.object_ref()
+                ),
+            )),
+        }
+    }
+}
+
+fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
+    let owners = child.metadata().owner_references.iter().flatten();
+    owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
+}
+
+/// Adds what the user need not write, drops what may not be applied.
+fn complete(
+    intent: &mut Value,
+    info: &ResourceInfo,
+    namespace: Option<String>,
+    owner: &OwnerReference,
+) {
+    let Value::Object(object) = intent else { return };
+    object.insert("apiVersion".into(), info.api_version().into());
+    object.insert("kind".into(), info.kind.as_ref().into());
+    object.remove("status");
+    let metadata = object.entry("metadata").or_insert_with(|| Map::new().into());
+    let Value::Object(metadata) = metadata else { return };
+    for field in SERVER_FIELDS {
+        metadata.remove(field);
+    }
+    if let Some(namespace) = namespace {
+        metadata.insert("namespace".into(), namespace.into());
+    }
+    let owners = metadata.entry("ownerReferences").or_insert_with(|| Vec::<Value>::new().into());
+    if let Value::Array(owners) = owners {
+        owners.retain(|other| other.get("uid").and_then(Value::as_str) != Some(&owner.uid));
+        owners.extend(serde_json::to_value(owner));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::apps::v1::Deployment;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_intent_names_owner_and_kind_and_nothing_that_the_server_fills_in() {
+        let owner = OwnerReference {
+            api_version: "example.dev/v1".into(),
+            kind: "Website".into(),
+            name: "home".into(),
+            uid: "1".into(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        };
+        let mut intent = json!({
+            "metadata": { "name": "web", "resourceVersion": "7", "uid": "x", "managedFields": [] },
+            "spec": { "replicas": 2 },
+            "status": { "replicas": 1 },
+        });
+        let info = ResourceInfo::of::<Deployment>();
+        complete(&mut intent, &info, Some("shop".into()), &owner);
+        complete(&mut intent, &info, Some("shop".into()), &owner);
+        let expected = json!({
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {
+                "name": "web",
+                "namespace": "shop",
+                "ownerReferences": [{
+                    "apiVersion": "example.dev/v1", "kind": "Website", "name": "home", "uid": "1",
+                    "controller": true, "blockOwnerDeletion": true,
+                }],
+            },
+            "spec": { "replicas": 2 },
+        });
+        assert_eq!(intent, expected);
+    }
+}

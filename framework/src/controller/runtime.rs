@@ -1,0 +1,226 @@
+//! A built controller: attaches its sources, runs its workers, stops them.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::context::Reach;
+use super::erased::{ControllerRun, ControllerState, ErasedController};
+use super::meter::Meter;
+use super::pace::Pace;
+use super::sources::{self, Source};
+use super::step::{Memory, ObjectStep};
+use super::wiring::Finalizer;
+use super::worker::Worker;
+use super::{Reconciler, RetryPolicy};
+use crate::events::Recorder;
+use crate::informer::InformerRegistry;
+use crate::rbac::Rule;
+use crate::resource::{ObjectKey, ResourceInfo};
+use crate::workqueue::{QueueSettings, WorkQueue};
+
+/// Events that wait are written for so long after the last reconcile.
+const EVENT_FLUSH: Duration = Duration::from_secs(2);
+/// Dropped reconciles are given so long to be gone.
+const ABORT_LIMIT: Duration = Duration::from_millis(500);
+
+/// What a wiring came to.
+pub(super) struct Plan<C: Reconciler> {
+    pub(super) info: ResourceInfo,
+    pub(super) name: Arc<str>,
+    pub(super) workers: usize,
+    pub(super) timeout: Duration,
+    pub(super) retry: RetryPolicy,
+    pub(super) finalizer: Option<Finalizer<C>>,
+    pub(super) rules: Vec<Rule>,
+    pub(super) sources: Vec<Source>,
+}
+
+/// A controller as the manager holds it.
+pub(super) struct Handle<C: Reconciler> {
+    plan: Arc<Plan<C>>,
+    controller: Arc<C>,
+    memory: Arc<Memory>,
+    reconciles: Arc<AtomicU64>,
+    pace: Arc<Pace>,
+    attached: OnceLock<Attached>,
+}
+
+/// What exists once informers do.
+struct Attached {
+    queue: WorkQueue<ObjectKey>,
+    meter: Meter,
+}
+
+impl<C: Reconciler> Handle<C> {
+    pub(super) fn new(plan: Plan<C>, controller: C) -> Self {
+        Self {
+            plan: Arc::new(plan),
+            controller: Arc::new(controller),
+            memory: Arc::default(),
+            reconciles: Arc::default(),
+            pace: Arc::default(),
+            attached: OnceLock::new(),
+        }
+    }
+
+    fn attached(&self, informers: &InformerRegistry) -> &Attached {
+        self.attached.get_or_init(|| {
+            let plan = &self.plan;
+            let seams = informers.seams();
+            let settings =
+                QueueSettings::new(plan.name.as_ref()).workers(plan.workers).retry(plan.retry);
+            let queue = WorkQueue::new(settings, seams);
+            let meter = Meter::new(seams.metrics.clone(), &plan.name, plan.workers);
+            let echoes = Arc::clone(&self.memory.echoes);
+            sources::main::<C::Object>(informers, &queue, echoes);
+            for source in &plan.sources {
+                source(informers, &queue);
+            }
+            Attached { queue, meter }
+        })
+    }
+
+    /// Workers for one run, before they start.
+    fn worker(&self, run: &ControllerRun, recorder: Recorder) -> Worker {
+        let plan = &self.plan;
+        let Attached { queue, meter } = self.attached(&run.informers);
+        let seams = run.client.seams().fork(&plan.name);
+        let reach = Reach {
+            controller: Arc::clone(&plan.name),
+            info: plan.info.clone(),
+            client: run.client.field_manager(&plan.name),
+            informers: run.informers.clone(),
+            recorder,
+            queue: queue.clone(),
+            memory: Arc::clone(&self.memory),
+            seams: seams.clone(),
+        };
+        let step = ObjectStep {
+            controller: Arc::clone(&self.controller),
+            store: run.informers.informer::<C::Object>().store(),
+            reach: Arc::new(reach),
+            plan: Arc::clone(plan),
+        };
+        Worker {
+            controller: Arc::clone(&plan.name),
+            queue: queue.clone(),
+            step: Arc::new(step),
+            timeout: plan.timeout,
+            seams,
+            meter: meter.clone(),
+            pace: Arc::clone(&self.pace),
+            reconciles: Arc::clone(&self.reconciles),
+            stop: run.stop.clone(),
+        }
+    }
+
+    async fn work(&self, run: ControllerRun) -> bool {
+        if cfg!(panic = "abort") {
+            tracing::warn!(
+                controller = %self.plan.name,
+                "built with panic=abort: a panic in one reconcile will end the process"
+            );
+        }
+        let clock = run.client.seams().clock.clone();
+        let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
+        let flush = CancellationToken::new();
+        let mut writing = JoinSet::new();
+        writing.spawn(writer.run(flush.clone()));
+
+        let worker = self.worker(&run, recorder);
+        let drained = run_workers(&worker, self.plan.workers, run.drain).await;
+        flush.cancel();
+        if drained {
+            clock.within(EVENT_FLUSH, writing.join_next()).await;
+        }
+        drained
+    }
+}
+
+/// Runs workers until their stop, then waits for at most `drain`; false when reconciles were still
+/// running then (they are dropped, and their keys come back in the next run).
+pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) -> bool {
+    let mut workers = JoinSet::new();
+    for _ in 0..count {
+        workers.spawn(worker.clone().run());
+    }
+    loop {
+        tokio::select! {
+            biased;
+            () = worker.stop.cancelled() => break,
+            ended = workers.join_next() => match ended {
+                Some(Err(error)) if error.is_panic() => {
+                    tracing::error!(controller = %worker.controller, %error, "a worker died; starting another");
+                    workers.spawn(worker.clone().run());
+                }
+                Some(_) => {}
+                None => worker.stop.cancelled().await,
+            },
+        }
+    }
+    let all_ended = async { while workers.join_next().await.is_some() {} };
+    if worker.seams.clock.within(drain, all_ended).await.is_some() {
+        return true;
+    }
+    tracing::warn!(
+        controller = %worker.controller,
+        reconciles = workers.len(),
+        ?drain,
+        "reconciles were still running at the end of the drain and are dropped"
+    );
+    workers.abort_all();
+    // One that blocks its thread cannot be dropped before it yields: do not wait for that.
+    let gone = async { while workers.join_next().await.is_some() {} };
+    worker.seams.clock.within(ABORT_LIMIT, gone).await;
+    false
+}
+
+impl<C: Reconciler> fmt::Debug for Handle<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller")
+            .field("name", &self.plan.name)
+            .field("kind", &self.plan.info.group_resource())
+            .field("state", &self.state())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C: Reconciler> ErasedController for Handle<C> {
+    fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        self.plan.rules.clone()
+    }
+
+    fn attach(&self, informers: &InformerRegistry) {
+        self.attached(informers);
+    }
+
+    fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(self.work(run))
+    }
+
+    fn state(&self) -> ControllerState {
+        let reconciles = self.reconciles.load(Ordering::Relaxed);
+        let Some(attached) = self.attached.get() else {
+            return ControllerState { reconciles, ..ControllerState::default() };
+        };
+        let counts = attached.queue.counts();
+        ControllerState {
+            queued: counts.queued,
+            working: counts.working,
+            backing_off: counts.backing_off,
+            delayed: counts.delayed,
+            reconciles,
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! One reconcile of one object: look it up, decode it, mind its finalizer, call the user.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::applied::Applied;
+use super::context::{Context, Reach};
+use super::echoes::Echoes;
+use super::runtime::Plan;
+use super::wiring::Finalizer;
+use super::worker::{Outcome, Step, StepFuture, Turn};
+use super::{Action, Failure, Reconciler};
+use crate::error::{Error, ErrorKind};
+use crate::events::Warning;
+use crate::finalizer;
+use crate::resource::{ObjectKey, ObjectRef, ResourceExt};
+use crate::store::{Cached, Invalid, Store};
+
+/// What a controller remembers of objects between reconciles; losing it costs requests, not
+/// correctness.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    pub(super) applied: Applied,
+    pub(super) echoes: Arc<Echoes>,
+    /// Versions that did not decode, and were reported.
+    undecodable: Mutex<BTreeMap<ObjectKey, String>>,
+}
+
+impl Memory {
+    fn forget(&self, key: &ObjectKey) {
+        self.applied.forget(key);
+        self.echoes.forget(key);
+        self.undecodable.lock().remove(key);
+    }
+
+    /// True the first time that this version of an object turns out not to decode.
+    fn first_report(&self, key: &ObjectKey, version: &str) -> bool {
+        let mut reported = self.undecodable.lock();
+        reported.insert(key.clone(), version.to_owned()).is_none_or(|last| last != version)
+    }
+}
+
+/// The step of a controller.
+pub(super) struct ObjectStep<C: Reconciler> {
+    pub(super) controller: Arc<C>,
+    pub(super) store: Store<C::Object>,
+    pub(super) reach: Arc<Reach>,
+    pub(super) plan: Arc<Plan<C>>,
+}
+
+impl<C: Reconciler> Step for ObjectStep<C> {
+    fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a> {
+        Box::pin(async move {
+            match self.step(key, turn).await {
+                Ok(Some(action)) => Outcome::Done(action),
+                Ok(None) => Outcome::Absent,
+                Err(failure) => Outcome::Failed(failure),
+            }
+        })
+    }
+}
+
+impl<C: Reconciler> ObjectStep<C> {
+    async fn step(&self, key: &ObjectKey, turn: Turn) -> Result<Option<Action>, Failure> {
+        let memory = &self.reach.memory;
+        let Some(cached) = self.store.get(key) else {
+            memory.forget(key);
+            return Ok(None);
+        };
+        let object = match cached.get() {
+            Ok(object) => object,
+            Err(invalid) => return Err(self.undecodable(&cached, &invalid)),
+        };
+        memory.echoes.begin(key, object.resource_version());
+        let cx: Context<C> =
+            Context::new(Arc::clone(&self.reach), self.store.clone(), object, turn);
+        match &self.plan.finalizer {
+            _ if cx.object().is_terminating() => {
+                self.terminate(&cx).await?;
+                Ok(Some(Action::done()))
+            }
+            Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
+                let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
+                self.reconcile(&cx).await
+            }
+            _ => self.reconcile(&cx).await,
+        }
+    }
+
+    async fn reconcile(&self, cx: &Context<C>) -> Result<Option<Action>, Failure> {
+        let object = Arc::clone(cx.object());
+        self.controller.reconcile(&object, cx).await.map(Some)
+    }
+
+    /// Cleans up and lets the object go, if it waits for us.
+    async fn terminate(&self, cx: &Context<C>) -> Result<(), Failure> {
+        let object = Arc::clone(cx.object());
+        let Some(finalizer) = &self.plan.finalizer else { return Ok(()) };
+        if !object.has_finalizer(&finalizer.name) {
+            return Ok(());
+        }
+        (finalizer.cleanup)(&self.controller, &object, cx).await?;
+        let left = finalizer::remove(&cx.own_api(), &*object, &finalizer.name).await?;
+        if let Some(left) = left {
+            cx.wrote_own(object.resource_version(), &left);
+        }
+        Ok(())
+    }
+
+    /// Tells once per version; nothing is retried until the object changes.
+    fn undecodable(&self, cached: &Cached<C::Object>, invalid: &Invalid) -> Failure {
+        let (key, head) = (cached.key(), cached.head());
+        let info = &self.reach.info;
+        let mut advice = "It is left alone until it changes.".to_owned();
+        if head.is_terminating()
+            && let Some(Finalizer { name, .. }) = &self.plan.finalizer
+            && head.finalizers().iter().any(|finalizer| finalizer.as_ref() == name)
+        {
+            advice = format!(
+                "Its clean-up cannot run: correct it, or remove the finalizer {name} by hand."
+            );
+        }
+        let text = format!("cannot decode {} \"{key}\": {}. {advice}", info.kind, invalid.message);
+        if self.reach.memory.first_report(key, head.resource_version()) {
+            let uid = Some(head.uid().to_owned());
+            let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
+            self.reach.recorder.event(&object, Warning, "Undecodable", &text);
+            tracing::error!(%key, "{text}");
+        }
+        Failure::terminal(Error::new(ErrorKind::Decode, text))
+    }
+}
+
+/// The same context with the finalizer on its object; `None` when the object is gone.
+async fn add_finalizer<C: Reconciler>(
+    cx: Context<C>,
+    finalizer: &Finalizer<C>,
+) -> Result<Option<Context<C>>, Failure> {
+    let object = Arc::clone(cx.object());
+    let Some(held) = finalizer::add(&cx.own_api(), &*object, &finalizer.name).await? else {
+        return Ok(None);
+    };
+    cx.wrote_own(object.resource_version(), &held);
+    Ok(Some(cx.with_object(held)))
+}

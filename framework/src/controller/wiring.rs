@@ -1,0 +1,213 @@
+//! What a controller watches, owns and may do, before it runs.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::erased::ErasedController;
+use super::runtime::{Handle, Plan};
+use super::sources::{self, Source};
+use super::{Context, Finalize, Reconciler, Result};
+use crate::rbac::{self, Rule, verbs::VerbType};
+use crate::resource::{ObjectKey, Resource, ResourceInfo};
+use crate::store::{Cached, Index, IndexValue};
+use crate::workqueue::RetryPolicy;
+
+/// A boxed clean-up.
+pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// A finalizer's name and what runs before it is removed.
+pub(super) struct Finalizer<C: Reconciler> {
+    pub(super) name: String,
+    pub(super) cleanup: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
+}
+
+/// What a controller watches, owns and may do.
+///
+/// ```
+/// # use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
+/// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+/// # struct Sites;
+/// # impl Reconciler for Sites {
+/// #     type Object = ConfigMap;
+/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result { Ok(Action::done()) }
+/// # }
+/// let wiring = Wiring::<Sites>::new().owns::<Deployment>().workers(8);
+/// let controller = wiring.build(Sites);
+/// assert_eq!(controller.name(), "configmap");
+/// ```
+#[must_use = "a wiring does nothing until it is built"]
+pub struct Wiring<C: Reconciler> {
+    info: ResourceInfo,
+    name: String,
+    workers: usize,
+    timeout: Duration,
+    retry: RetryPolicy,
+    finalizer: Option<Finalizer<C>>,
+    sources: Vec<Source>,
+    rules: Vec<Rule>,
+}
+
+impl<C: Reconciler> fmt::Debug for Wiring<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Wiring")
+            .field("name", &self.name)
+            .field("kind", &self.info.group_resource())
+            .field("sources", &self.sources.len())
+            .field("finalizer", &self.finalizer.as_ref().map(|finalizer| &finalizer.name))
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C: Reconciler> Default for Wiring<C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C: Reconciler> Wiring<C> {
+    /// Watches the kind that `C` reconciles, with 4 workers, a deadline of 5 min per reconcile and
+    /// endless retries. The controller's name is the kind in lower case.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only, as [`DynamicObject`](crate::resource::DynamicObject)s
+    /// are.
+    #[track_caller]
+    pub fn new() -> Self {
+        let info = static_info::<C::Object>();
+        Self {
+            name: info.kind.to_lowercase(),
+            workers: 4,
+            timeout: Duration::from_secs(300),
+            retry: RetryPolicy::forever(),
+            finalizer: None,
+            sources: Vec::new(),
+            rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
+            info,
+        }
+    }
+
+    /// The controller's name: labels metrics and logs, reports Events, owns the fields it applies.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// How many objects are reconciled at once; at least one. Failing objects get at most half.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// How long one reconcile may take before it is dropped and counted as a failure.
+    pub fn reconcile_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How failed reconciles are retried.
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// Children of kind `K`: a change or the deletion of one reconciles the object that its
+    /// controller owner reference names.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn owns<K: Resource>(mut self) -> Self {
+        self.rules.extend(rbac::owned_rules(&static_info::<K>()));
+        self.sources.push(sources::owned::<K>(self.info.clone()));
+        self
+    }
+
+    /// Objects of kind `K`: a change of one reconciles the objects whose keys `mapper` makes of it;
+    /// it is asked about the old and the new state.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn watches<K: Resource>(mut self, mapper: fn(&Cached<K>) -> Vec<ObjectKey>) -> Self {
+        self.rules.extend(rbac::watched_rules(&static_info::<K>()));
+        self.sources.push(sources::watched::<K>(mapper));
+        self
+    }
+
+    /// Objects of kind `K`: a change of one reconciles the objects that name it, in the same
+    /// namespace if both are namespaced, by the values of `index`.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn watches_by<K: Resource, V: IndexValue>(mut self, index: Index<C::Object, V>) -> Self {
+        self.rules.extend(rbac::watched_rules(&static_info::<K>()));
+        self.sources.push(sources::watched_by::<K, C::Object, V>(index));
+        self
+    }
+
+    /// Builds an index of the reconciled kind before the first reconcile instead of at its first use.
+    pub fn index<V: IndexValue>(mut self, index: Index<C::Object, V>) -> Self {
+        self.sources.push(sources::indexed(index));
+        self
+    }
+
+    /// Puts a finalizer on every object before it is first reconciled, and removes it once
+    /// [`Finalize::cleanup`] has succeeded. Its name is qualified by a domain: `example.dev/dns`.
+    pub fn finalizer(mut self, name: impl Into<String>) -> Self
+    where
+        C: Finalize,
+    {
+        self.finalizer = Some(Finalizer { name: name.into(), cleanup: boxed_cleanup::<C> });
+        self
+    }
+
+    /// The permission to use verb `V` on kind `K`; what it allows is `C:`
+    /// [`Can`](crate::rbac::Can)`<V, K>`.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn can<V: VerbType, K: Resource>(mut self) -> Self {
+        self.rules.push(Rule::new(&static_info::<K>(), None, &[V::NAME]));
+        self
+    }
+
+    /// The controller, ready to be given to a manager.
+    pub fn build(self, controller: C) -> Arc<dyn ErasedController> {
+        let plan = Plan {
+            info: self.info,
+            name: self.name.into(),
+            workers: self.workers,
+            timeout: self.timeout,
+            retry: self.retry,
+            finalizer: self.finalizer,
+            rules: rbac::merge(self.rules),
+            sources: self.sources,
+        };
+        Arc::new(Handle::new(plan, controller))
+    }
+}
+
+fn boxed_cleanup<'a, C: Finalize>(
+    controller: &'a C,
+    object: &'a C::Object,
+    cx: &'a Context<C>,
+) -> Cleanup<'a> {
+    Box::pin(controller.cleanup(object, cx))
+}
+
+#[track_caller]
+fn static_info<K: Resource>() -> ResourceInfo {
+    match K::static_info() {
+        Some(info) => info,
+        None => panic!(
+            "`{}` does not say which kind it is: a controller is wired with types of one kind, \
+             so derive `CustomResource` for a type of your own, or use one of `k8s_openapi::api`",
+            std::any::type_name::<K>()
+        ),
+    }
+}

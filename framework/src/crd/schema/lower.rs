@@ -1,0 +1,466 @@
+//! One schema, keyword by keyword.
+
+use serde_json::{Map, Value, json};
+
+use super::Faults;
+use super::merge::{is_any, merge};
+
+/// Formats that the API server knows; it drops others with a warning.
+const FORMATS: &[&str] = &[
+    "int32",
+    "int64",
+    "float",
+    "double",
+    "byte",
+    "password",
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "ipv4",
+    "ipv6",
+    "cidr",
+    "mac",
+    "uri",
+    "uuid",
+    "uuid3",
+    "uuid4",
+    "uuid5",
+    "bsonobjectid",
+    "isbn",
+    "isbn10",
+    "isbn13",
+    "creditcard",
+    "ssn",
+    "hexcolor",
+    "rgbcolor",
+];
+/// Keywords with the same meaning on both sides.
+const COPIED: &[&str] = &[
+    "description",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "required",
+];
+
+/// A schema being built: always a JSON object.
+pub(super) type Node = Map<String, Value>;
+
+/// The translation of one root field, with where it stands.
+#[derive(Debug)]
+pub(super) struct Lower<'a> {
+    definitions: &'a Map<String, Value>,
+    faults: &'a mut Faults,
+    path: Vec<String>,
+    /// References that are being resolved: a second one is a recursion.
+    open: Vec<String>,
+}
+
+impl<'a> Lower<'a> {
+    pub(super) fn new(definitions: &'a Map<String, Value>, faults: &'a mut Faults) -> Self {
+        Self { definitions, faults, path: Vec::new(), open: Vec::new() }
+    }
+
+    /// Goes into a field.
+    pub(super) fn enter(&mut self, step: &str) {
+        self.path.push(step.to_owned());
+    }
+
+    /// Goes back out.
+    pub(super) fn leave(&mut self) {
+        self.path.pop();
+    }
+
+    /// Adds an error at the field in hand.
+    pub(super) fn fault(&mut self, message: &str) {
+        let place = self.place();
+        self.faults.add(format!("{place}: {message}"));
+    }
+
+    /// Adds a warning at the field in hand.
+    pub(super) fn warn(&mut self, message: &str) {
+        let place = self.place();
+        self.faults.warn(format!("{place}: {message}"));
+    }
+
+    fn place(&self) -> String {
+        if self.path.is_empty() {
+            "the type".to_owned()
+        } else {
+            format!(".{}", self.path.join("."))
+        }
+    }
+
+    /// The structural form of a schema.
+    pub(super) fn schema(&mut self, raw: &Value) -> Node {
+        match raw {
+            Value::Object(raw) => self.object(raw),
+            Value::Bool(false) => {
+                self.fault("its schema allows no value at all; give the field another type");
+                any()
+            }
+            _ => any(),
+        }
+    }
+
+    /// The structural form of a field's schema.
+    pub(super) fn field(&mut self, step: &str, raw: &Value) -> Node {
+        self.enter(step);
+        let node = self.schema(raw);
+        self.leave();
+        node
+    }
+
+    fn object(&mut self, raw: &Node) -> Node {
+        if let Some(Value::String(reference)) = raw.get("$ref") {
+            return self.reference(raw, reference);
+        }
+        let mut node = Node::new();
+        let combined = ["allOf", "anyOf", "oneOf"].iter().any(|key| raw.contains_key(*key));
+        if raw.keys().all(|key| is_remark(key)) {
+            node = any();
+            copy(raw, &mut node);
+            return node;
+        }
+        copy(raw, &mut node);
+        self.types(raw, &mut node, combined);
+        self.numbers(raw, &mut node);
+        self.texts(raw, &mut node);
+        self.properties(raw, &mut node);
+        self.items(raw, &mut node);
+        self.combinations(raw, &mut node);
+        if let Some(default) = raw.get("default").filter(|default| !default.is_null()) {
+            node.insert("default".to_owned(), default.clone());
+        }
+        self.unsupported(raw);
+        node
+    }
+
+    /// Resolves a reference; one to a type that is being resolved is cut.
+    fn reference(&mut self, raw: &Node, reference: &str) -> Node {
+        let name = reference.rsplit('/').next().unwrap_or_default().to_owned();
+        let Some(Value::Object(target)) = self.definitions.get(&name) else {
+            self.fault("its schema refers to a definition that does not exist");
+            return any();
+        };
+        let mut target = target.clone();
+        for (key, value) in raw.iter().filter(|(key, _)| *key != "$ref") {
+            target.insert(key.clone(), value.clone());
+        }
+        if self.open.contains(&name) {
+            self.warn(
+                "the type contains itself, which an API server cannot describe: from here on it \
+                 keeps everything and checks nothing",
+            );
+            return cut(&target);
+        }
+        self.open.push(name);
+        let node = self.object(&target);
+        self.open.pop();
+        node
+    }
+
+    /// `type`: one of them, `nullable` for null, and int-or-string.
+    fn types(&mut self, raw: &Node, node: &mut Node, combined: bool) {
+        let mut types: Vec<&str> = match raw.get("type") {
+            Some(Value::String(name)) => vec![name],
+            Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        if types.contains(&"null") {
+            node.insert("nullable".to_owned(), true.into());
+            types.retain(|name| *name != "null");
+            if types.is_empty() && !combined {
+                types.push("object");
+            }
+        }
+        if let Some(values) = choices(raw) {
+            self.choices(values, node, &mut types);
+        }
+        if types.is_empty() {
+            types.extend(implied_type(raw));
+        }
+        types.sort_unstable();
+        match types.as_slice() {
+            [] => {}
+            [name] => drop(node.insert("type".to_owned(), (*name).into())),
+            ["integer", "number"] => drop(node.insert("type".to_owned(), "number".into())),
+            ["integer", "string"] => {
+                node.insert("x-kubernetes-int-or-string".to_owned(), true.into());
+            }
+            _ => {
+                self.warn("it may be of several types: the API server checks none of them");
+                node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+            }
+        }
+    }
+
+    /// `enum` and `const`; null among the values means nullable.
+    fn choices(&mut self, values: Vec<Value>, node: &mut Node, types: &mut Vec<&str>) {
+        let has_null = values.contains(&Value::Null);
+        let values: Vec<Value> = values.into_iter().filter(|value| !value.is_null()).collect();
+        if has_null {
+            node.insert("nullable".to_owned(), true.into());
+        }
+        if types.is_empty() {
+            for value in &values {
+                let name = type_of(value);
+                if !types.contains(&name) {
+                    types.push(name);
+                }
+            }
+        }
+        if !values.is_empty() {
+            node.insert("enum".to_owned(), Value::Array(values));
+        }
+    }
+
+    /// Bounds in OpenAPI's spelling, and real bounds for formats that the server does not know.
+    fn numbers(&mut self, raw: &Node, node: &mut Node) {
+        for (exclusive, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")]
+        {
+            match raw.get(exclusive) {
+                Some(Value::Number(limit)) => {
+                    node.insert(bound.to_owned(), limit.clone().into());
+                    node.insert(exclusive.to_owned(), true.into());
+                }
+                Some(Value::Bool(true)) => drop(node.insert(exclusive.to_owned(), true.into())),
+                _ => {}
+            }
+        }
+        match raw.get("format").and_then(Value::as_str) {
+            Some(known) if FORMATS.contains(&known) => {
+                node.insert("format".to_owned(), known.into());
+            }
+            Some("uint32") => drop(node.entry("maximum").or_insert(json!(u32::MAX))),
+            _ => {}
+        }
+    }
+
+    /// Patterns: the server's regular expressions run in linear time and know less.
+    fn texts(&mut self, raw: &Node, node: &mut Node) {
+        if let Some(pattern) = raw.get("pattern").and_then(Value::as_str) {
+            let unknown = ["(?=", "(?!", "(?<=", "(?<!", "(?>"];
+            if let Some(group) = unknown.iter().find(|group| pattern.contains(**group)) {
+                self.fault(&format!(
+                    "its pattern uses `{group}`, which the API server's regular expressions do not \
+                     have; say it without looking around"
+                ));
+            }
+            node.insert("pattern".to_owned(), pattern.into());
+        }
+    }
+
+    /// `properties`, and what stands for all other names.
+    fn properties(&mut self, raw: &Node, node: &mut Node) {
+        let mut named = Node::new();
+        if let Some(Value::Object(properties)) = raw.get("properties") {
+            for (name, schema) in properties {
+                named.insert(name.clone(), Value::Object(self.field(name, schema)));
+            }
+        }
+        match self.other_properties(raw) {
+            Some(value) if named.is_empty() && !is_any(&value) => {
+                node.insert("additionalProperties".to_owned(), Value::Object(value));
+            }
+            Some(_) => {
+                node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+            }
+            None => {}
+        }
+        if !named.is_empty() {
+            node.insert("properties".to_owned(), Value::Object(named));
+        }
+    }
+
+    /// The schema of the values under names that are not listed; `None` when there are none.
+    fn other_properties(&mut self, raw: &Node) -> Option<Node> {
+        let other = |key: &str| raw.get(key).filter(|value| **value != Value::Bool(false));
+        let patterns = match raw.get("patternProperties") {
+            Some(Value::Object(patterns)) => patterns.values().collect(),
+            _ => Vec::new(),
+        };
+        let schemas: Vec<&Value> = patterns
+            .into_iter()
+            .chain(other("additionalProperties"))
+            .chain(other("unevaluatedProperties").filter(|value| !value.is_null()))
+            .collect();
+        let first = schemas.first()?;
+        if schemas.iter().all(|schema| schema == first) {
+            Some(self.field("*", first))
+        } else {
+            Some(any())
+        }
+    }
+
+    /// `items`, tuples and sets.
+    fn items(&mut self, raw: &Node, node: &mut Node) {
+        if node.get("type").and_then(Value::as_str) != Some("array") {
+            return;
+        }
+        let tuple = raw.get("prefixItems").or(raw.get("items").filter(|items| items.is_array()));
+        let item = if let Some(Value::Array(places)) = tuple {
+            let places: Vec<Node> = places.iter().map(|place| self.field("[]", place)).collect();
+            self.enter("[]");
+            let item = self.widen(&places);
+            self.leave();
+            item
+        } else {
+            match raw.get("items") {
+                Some(items) => self.field("[]", items),
+                None => any(),
+            }
+        };
+        if raw.get("uniqueItems") == Some(&Value::Bool(true)) && is_set_item(&item) {
+            node.insert("x-kubernetes-list-type".to_owned(), "set".into());
+        }
+        node.insert("items".to_owned(), Value::Object(item));
+    }
+
+    fn combinations(&mut self, raw: &Node, node: &mut Node) {
+        let list = |key: &str| match raw.get(key) {
+            Some(Value::Array(list)) => list.as_slice(),
+            _ => &[],
+        };
+        for part in list("allOf") {
+            let part = self.part(part, node);
+            merge(self, node, part, false);
+        }
+        for key in ["oneOf", "anyOf"] {
+            let branches = list(key);
+            if !branches.is_empty() {
+                let union = self.union(key, branches, node);
+                merge(self, node, union, true);
+            }
+        }
+    }
+
+    /// A part of `allOf` beside `node`: what only says things about an object is no schema alone.
+    fn part(&mut self, raw: &Value, node: &Node) -> Node {
+        let combination = raw
+            .as_object()
+            .and_then(|raw| ["oneOf", "anyOf"].into_iter().find(|key| raw.contains_key(*key)));
+        match (raw, combination) {
+            (Value::Object(object), Some(key)) if object.len() == 1 => match object.get(key) {
+                Some(Value::Array(branches)) => self.union(key, branches, node),
+                _ => Node::new(),
+            },
+            _ => self.schema(raw),
+        }
+    }
+
+    /// Keywords that say something about values and have no counterpart.
+    fn unsupported(&mut self, raw: &Node) {
+        for key in ["not", "if", "dependentRequired", "dependentSchemas", "contains"] {
+            if raw.contains_key(key) {
+                self.warn(&format!(
+                    "`{key}` has no counterpart in a definition: it is not checked"
+                ));
+            }
+        }
+    }
+}
+
+/// Any value.
+pub(super) fn any() -> Node {
+    let mut node = Node::new();
+    node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+    node.insert("nullable".to_owned(), true.into());
+    node
+}
+
+/// What is left of a type that contains itself.
+fn cut(target: &Node) -> Node {
+    let mut node = any();
+    copy(target, &mut node);
+    node.retain(|key, _| {
+        key == "description" || key.starts_with("x-kubernetes") || key == "nullable"
+    });
+    if target.get("type").and_then(Value::as_str) == Some("object") {
+        node.insert("type".to_owned(), "object".into());
+        node.remove("nullable");
+    }
+    node
+}
+
+/// Is it a keyword that says nothing about values?
+fn is_remark(key: &str) -> bool {
+    matches!(
+        key,
+        "title"
+            | "description"
+            | "default"
+            | "examples"
+            | "example"
+            | "deprecated"
+            | "$comment"
+            | "readOnly"
+            | "writeOnly"
+            | "$schema"
+            | "$id"
+    )
+}
+
+/// Copies what means the same on both sides, and what was written for Kubernetes.
+fn copy(raw: &Node, node: &mut Node) {
+    for (key, value) in raw {
+        let own = key.starts_with("x-kubernetes-") || key == "nullable";
+        if COPIED.contains(&key.as_str()) || own {
+            node.insert(key.clone(), value.clone());
+        }
+    }
+    if node.get("required").is_some_and(|required| *required == json!([])) {
+        node.remove("required");
+    }
+}
+
+fn choices(raw: &Node) -> Option<Vec<Value>> {
+    match (raw.get("const"), raw.get("enum")) {
+        (Some(value), _) => Some(vec![value.clone()]),
+        (None, Some(Value::Array(values))) => Some(values.clone()),
+        _ => None,
+    }
+}
+
+fn implied_type(raw: &Node) -> Option<&'static str> {
+    let has = |keys: &[&str]| keys.iter().any(|key| raw.contains_key(*key));
+    if has(&["properties", "additionalProperties", "patternProperties", "required"]) {
+        Some("object")
+    } else if has(&["items", "prefixItems"]) {
+        Some("array")
+    } else if has(&["pattern", "minLength", "maxLength"]) && !has(&["x-kubernetes-int-or-string"]) {
+        Some("string")
+    } else {
+        None
+    }
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Sets are of scalars, none of them null.
+fn is_set_item(item: &Node) -> bool {
+    let scalar = matches!(
+        item.get("type").and_then(Value::as_str),
+        Some("string" | "integer" | "number" | "boolean")
+    );
+    (scalar || item.contains_key("x-kubernetes-int-or-string"))
+        && item.get("nullable") != Some(&Value::Bool(true))
+}

@@ -1,0 +1,74 @@
+//! Two schemas that hold at once.
+
+use serde_json::{Value, json};
+
+use super::lower::{Lower, Node};
+
+/// Does it allow anything?
+pub(super) fn is_any(node: &Node) -> bool {
+    node.contains_key("x-kubernetes-preserve-unknown-fields") && !node.contains_key("type")
+}
+
+/// Adds `other` to `node`. With `flattened`, `other` is an enum that stands beside the fields of a
+/// struct, where a name on both sides is a mistake; otherwise it says more about the same thing.
+pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flattened: bool) {
+    if is_any(&other) && node.contains_key("type") {
+        node.insert("x-kubernetes-preserve-unknown-fields".to_owned(), true.into());
+        return;
+    }
+    for (key, value) in other {
+        match (key.as_str(), node.get_mut(&key)) {
+            ("oneOf" | "anyOf", Some(_)) => both(node, &key, value),
+            (_, None) => drop(node.insert(key, value)),
+            ("properties", Some(Value::Object(mine))) => {
+                if let Value::Object(theirs) = value {
+                    properties(lower, mine, theirs, flattened);
+                }
+            }
+            ("required" | "allOf", Some(Value::Array(mine))) => {
+                if let Value::Array(theirs) = value {
+                    let new: Vec<_> = theirs.into_iter().filter(|it| !mine.contains(it)).collect();
+                    mine.extend(new);
+                }
+            }
+            ("type", Some(mine)) if *mine != value => lower.fault(&format!(
+                "it must be of type {mine} and of type {value} at once; use one of them"
+            )),
+            // What stands on the field itself wins over what stands on its type.
+            _ => {}
+        }
+    }
+}
+
+/// Two alternatives at once can only stand in `allOf`.
+fn both(node: &mut Node, key: &str, value: Value) {
+    let mine = node.remove(key).unwrap_or_default();
+    let mut all = match node.remove("allOf") {
+        Some(Value::Array(all)) => all,
+        _ => Vec::new(),
+    };
+    all.extend([json!({ key: mine }), json!({ key: value })]);
+    node.insert("allOf".to_owned(), Value::Array(all));
+}
+
+fn properties(lower: &mut Lower<'_>, mine: &mut Node, theirs: Node, flattened: bool) {
+    for (name, schema) in theirs {
+        let Value::Object(theirs) = schema else { continue };
+        match mine.get_mut(&name) {
+            None => drop(mine.insert(name, Value::Object(theirs))),
+            Some(Value::Object(mine)) if !flattened => {
+                lower.enter(&name);
+                merge(lower, mine, theirs, false);
+                lower.leave();
+            }
+            Some(_) => {
+                lower.enter(&name);
+                lower.fault(
+                    "the name stands in the struct and in the enum flattened into it, so serde \
+                     cannot tell them apart; rename one of them",
+                );
+                lower.leave();
+            }
+        }
+    }
+}

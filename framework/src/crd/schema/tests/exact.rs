@@ -1,0 +1,246 @@
+//! What the schemas say, shape by shape, and what they refuse.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::super::structural_schema;
+
+fn schema<T: JsonSchema>() -> Value {
+    structural_schema::<T>().unwrap().schema
+}
+
+fn fault<T: JsonSchema>() -> String {
+    structural_schema::<T>().unwrap_err().to_string()
+}
+
+fn warnings<T: JsonSchema>() -> Vec<String> {
+    structural_schema::<T>().unwrap().warnings
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type")]
+#[allow(dead_code)]
+enum Source {
+    Git { url: String },
+    Image { image: String },
+}
+
+#[test]
+fn a_tagged_enum_lists_its_fields_once_and_says_what_each_variant_requires() {
+    let expected = json!({
+        "type": "object",
+        "properties": {
+            "type": { "type": "string", "enum": ["Git", "Image"] },
+            "url": { "type": "string" },
+            "image": { "type": "string" }
+        },
+        "required": ["type"],
+        "oneOf": [
+            { "required": ["type", "url"], "properties": { "type": { "enum": ["Git"] } } },
+            { "required": ["type", "image"], "properties": { "type": { "enum": ["Image"] } } }
+        ]
+    });
+    assert_eq!(schema::<Source>(), expected);
+}
+
+#[derive(JsonSchema)]
+#[serde(tag = "type")]
+#[allow(dead_code)]
+enum Clash {
+    Number { value: i64 },
+    Text { value: String },
+    Flag { value: bool },
+}
+
+#[test]
+fn a_field_of_several_types_is_kept_unchecked_and_named_in_a_warning() {
+    let found = schema::<Clash>();
+    assert_eq!(found["properties"]["value"]["x-kubernetes-preserve-unknown-fields"], true);
+    assert!(warnings::<Clash>().iter().any(|text| text.starts_with(".value: ")));
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+enum Colour {
+    /// Stop.
+    Red,
+    /// Go.
+    Green,
+}
+
+#[test]
+fn documented_variants_become_one_enum_with_their_texts() {
+    let expected = json!({
+        "type": "string",
+        "enum": ["Red", "Green"],
+        "description": "- `Red`: Stop.\n- `Green`: Go."
+    });
+    assert_eq!(schema::<Colour>(), expected);
+}
+
+#[test]
+fn the_values_of_an_optional_enum_are_listed_where_the_server_does_not_apply_them_to_null() {
+    let found = schema::<Option<Colour>>();
+    assert_eq!((&found["type"], &found["nullable"]), (&json!("string"), &json!(true)));
+    assert_eq!(found["allOf"], json!([{ "enum": ["Red", "Green"] }]));
+}
+
+#[test]
+fn an_option_is_nullable() {
+    assert_eq!(schema::<Option<String>>(), json!({ "type": "string", "nullable": true }));
+}
+
+#[test]
+fn numbers_are_bounded_where_the_server_knows_no_format() {
+    assert_eq!(
+        schema::<u32>(),
+        json!({ "type": "integer", "minimum": 0, "maximum": 4_294_967_295_u32 })
+    );
+    assert_eq!(schema::<u64>(), json!({ "type": "integer", "minimum": 0 }));
+    assert_eq!(schema::<i64>(), json!({ "type": "integer", "format": "int64" }));
+    assert_eq!(schema::<std::net::IpAddr>(), json!({ "type": "string" }));
+}
+
+#[test]
+fn maps_and_sets_say_what_they_hold() {
+    assert_eq!(
+        schema::<BTreeMap<i32, String>>(),
+        json!({ "type": "object", "additionalProperties": { "type": "string" } })
+    );
+    assert_eq!(
+        schema::<BTreeSet<String>>(),
+        json!({ "type": "array", "items": { "type": "string" }, "x-kubernetes-list-type": "set" })
+    );
+    assert_eq!(
+        schema::<BTreeMap<String, Value>>(),
+        json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true })
+    );
+}
+
+#[test]
+fn tuples_and_unions_of_numbers_and_texts_are_int_or_string() {
+    let items = &schema::<(i32, String)>()["items"];
+    assert_eq!(items, &json!({ "x-kubernetes-int-or-string": true }));
+    assert_eq!(schema::<(i32, i32)>()["items"]["type"], "integer");
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct Tree {
+    children: Vec<Tree>,
+}
+
+#[test]
+fn a_type_that_contains_itself_is_cut_with_a_warning() {
+    let found = schema::<Tree>().to_string();
+    assert!(found.contains("x-kubernetes-preserve-unknown-fields"), "{found}");
+    assert!(warnings::<Tree>()[0].contains("contains itself"));
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct BadDefault {
+    #[serde(default)]
+    #[schemars(range(min = 1))]
+    replicas: i32,
+    inner: Inner,
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct Inner {
+    #[serde(default)]
+    #[schemars(length(min = 1))]
+    name: String,
+}
+
+#[test]
+fn a_default_that_breaks_its_own_rule_is_refused_with_all_others() {
+    let text = fault::<BadDefault>();
+    assert!(text.contains(".replicas: its default 0 is below minimum 1"), "{text}");
+    assert!(text.contains(".inner.name: its default \"\" is below minLength 1"), "{text}");
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct LooksAround {
+    #[schemars(regex(pattern = "^(?!x)"))]
+    name: String,
+}
+
+#[test]
+fn a_pattern_that_the_server_cannot_read_is_refused() {
+    assert!(fault::<LooksAround>().contains(".name: its pattern uses `(?!`"));
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct Beside {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(flatten)]
+    source: Source,
+}
+
+#[test]
+fn a_name_in_a_struct_and_in_the_enum_flattened_into_it_is_refused() {
+    let text = fault::<Beside>();
+    assert!(text.contains(".type: the name stands in the struct and in the enum"), "{text}");
+}
+
+struct Impossible;
+
+impl JsonSchema for Impossible {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Impossible".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "allOf": [{ "type": "string" }, { "type": "integer" }] })
+    }
+}
+
+#[test]
+fn a_schema_of_two_types_at_once_is_refused() {
+    assert!(fault::<Impossible>().contains("of type"));
+}
+
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+enum Mode {
+    Off,
+    Quiet,
+    Timed { hours: u8 },
+}
+
+#[test]
+fn variants_with_and_without_data_are_told_apart_by_name() {
+    let expected = json!({
+        "x-kubernetes-preserve-unknown-fields": true,
+        "anyOf": [
+            { "enum": ["Off", "Quiet"] },
+            { "required": ["Timed"], "maxLength": 0 }
+        ]
+    });
+    assert_eq!(schema::<Mode>(), expected);
+    assert!(warnings::<Mode>()[0].contains("checks the variant's name"));
+}
+
+#[test]
+fn the_server_refuses_what_no_variant_allows() {
+    use windlass_apiserver::crd_schema::Schema;
+    let refuses = |schema: &Value, value: Value| {
+        let compiled = Schema::compile(&super::root(schema));
+        !compiled.validate(&json!({ "spec": { "field": value } }), None).is_empty()
+    };
+    let source = schema::<Source>();
+    assert!(refuses(&source, json!({ "type": "Git", "image": "x" })));
+    assert!(refuses(&source, json!({ "type": "Other", "image": "x" })));
+    let mode = schema::<Mode>();
+    assert!(refuses(&mode, json!("Loud")));
+    assert!(refuses(&mode, json!({ "Loud": {} })));
+    assert!(!refuses(&mode, json!({ "Timed": { "hours": 3 } })));
+}

@@ -1,0 +1,139 @@
+//! The task that writes Events.
+
+use std::time::Duration;
+
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::series::{Aggregator, Writing};
+use super::{Occurrence, WORD_LIMIT, shorten};
+use crate::api::Patch;
+use crate::client::Client;
+use crate::error::Error;
+
+/// One write of an Event may take so long.
+const WRITE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Writes what a [`Recorder`](super::Recorder) takes note of; run it once, beside the recorder.
+#[derive(Debug)]
+pub struct EventWriter {
+    client: Client,
+    controller: String,
+    instance: String,
+    receiver: mpsc::Receiver<Occurrence>,
+    aggregator: Aggregator,
+}
+
+impl EventWriter {
+    pub(super) fn new(
+        client: Client,
+        controller: &str,
+        receiver: mpsc::Receiver<Occurrence>,
+    ) -> Self {
+        let host = std::env::var("HOSTNAME").unwrap_or_default();
+        let instance = match host.as_str() {
+            "" => controller.to_owned(),
+            host => format!("{controller}-{host}"),
+        };
+        let instance = shorten(instance, WORD_LIMIT);
+        let aggregator = Aggregator::default();
+        Self { client, controller: controller.to_owned(), instance, receiver, aggregator }
+    }
+
+    /// Writes until `stop`, or until every recorder is gone; then writes what waits and returns.
+    ///
+    /// # Cancel safety
+    /// Dropping it loses what waits.
+    pub async fn run(mut self, stop: CancellationToken) {
+        let clock = self.client.seams().clock.clone();
+        loop {
+            let refresh = self.aggregator.next_refresh();
+            let alarm = async {
+                match refresh {
+                    Some(at) => clock.sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                occurrence = self.receiver.recv() => match occurrence {
+                    Some(occurrence) => self.observe(occurrence).await,
+                    None => break,
+                },
+                () = alarm => self.refresh(false).await,
+            }
+        }
+        self.receiver.close();
+        while let Ok(occurrence) = self.receiver.try_recv() {
+            self.observe(occurrence).await;
+        }
+        self.refresh(true).await;
+    }
+
+    async fn observe(&mut self, occurrence: Occurrence) {
+        let seams = self.client.seams();
+        let (suffix, now, time) = (seams.entropy.next_u64(), seams.clock.now(), seams.clock.wall());
+        if let Some(writing) = self.aggregator.observe(occurrence, suffix, now, time) {
+            self.write(writing).await;
+        }
+    }
+
+    async fn refresh(&mut self, all: bool) {
+        let now = self.client.seams().clock.now();
+        for writing in self.aggregator.refresh(now, all) {
+            self.write(writing).await;
+        }
+    }
+
+    async fn write(&mut self, writing: Writing) {
+        let clock = self.client.seams().clock.clone();
+        let (namespace, name) = match &writing {
+            Writing::Create { namespace, name, .. } | Writing::Grow { namespace, name, .. } => {
+                (namespace.clone(), name.clone())
+            }
+        };
+        match clock.within(WRITE_LIMIT, self.send(writing)).await {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                tracing::debug!(%error, namespace, name, "an event could not be written");
+                // Also a new one: the next occurrence tries again.
+                self.aggregator.forget(&namespace, &name);
+            }
+            None => tracing::debug!(namespace, name, "writing an event took too long"),
+        }
+    }
+
+    async fn send(&self, writing: Writing) -> Result<(), Error> {
+        match writing {
+            Writing::Create { occurrence, namespace, name, time } => {
+                let event = Event {
+                    metadata: ObjectMeta {
+                        name: Some(name),
+                        namespace: Some(namespace.clone()),
+                        ..ObjectMeta::default()
+                    },
+                    action: Some(occurrence.action),
+                    event_time: Some(MicroTime(time)),
+                    note: Some(occurrence.note),
+                    reason: Some(occurrence.reason),
+                    regarding: Some(occurrence.regarding.reference()),
+                    reporting_controller: Some(self.controller.clone()),
+                    reporting_instance: Some(self.instance.clone()),
+                    type_: Some(occurrence.kind.as_str().to_owned()),
+                    ..Event::default()
+                };
+                self.client.namespace::<Event>(&namespace).create(&event).await?;
+            }
+            Writing::Grow { namespace, name, count, time } => {
+                let series = json!({ "count": count, "lastObservedTime": MicroTime(time) });
+                let patch = Patch::Merge(json!({ "series": series }));
+                self.client.namespace::<Event>(&namespace).patch(&name, patch).await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! What listeners and readers see when all goes well.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::*;
+use crate::metrics::names;
+use crate::resource::{DynamicObject, ResourceInfo};
+
+/// G-C7.
+#[tokio::test(start_paused = true)]
+async fn synced_comes_after_every_listener_was_told_the_first_list() {
+    let server = Server::new();
+    server.put("b", data("1"));
+    server.put("a", data("2"));
+    let rig = Rig::idle(server);
+    assert!(!rig.status().synced);
+    let task = run(&rig.registry, &rig.stop);
+    rig.informer.synced().await.unwrap();
+    assert_eq!(rig.told.take(), ["*a=2", "*b=1"]);
+    let status = rig.status();
+    assert!(status.synced && status.state == "watching", "{status:?}");
+    assert_eq!((status.objects, status.resource_version.as_str()), (2, "12"));
+    rig.stop.cancel();
+    task.await.unwrap();
+}
+
+/// G-C6.
+#[tokio::test(start_paused = true)]
+async fn changes_are_told_in_order_with_the_state_before() {
+    let rig = Rig::synced(Server::new()).await;
+    rig.server.put("a", data("1"));
+    assert_eq!(rig.caught_up().await, ["+a=1"]);
+    rig.server.put("a", data("2"));
+    assert_eq!(rig.caught_up().await, ["~a=1>a=2"]);
+    rig.server.delete("a");
+    assert_eq!(rig.caught_up().await, ["-a=2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_listener_is_told_the_content_and_then_every_change() {
+    let rig = Rig::synced(Server::new()).await;
+    rig.server.put("a", data("1"));
+    rig.caught_up().await;
+    let late = Told::default();
+    let listener = late.clone();
+    rig.informer.on_change(move |change| listener.hear(change));
+    rig.server.put("a", data("2"));
+    rig.server.put("b", data("3"));
+    rig.caught_up().await;
+    assert_eq!(late.take(), ["*a=1", "~a=1>a=2", "+b=3"]);
+}
+
+/// G-C9.
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_panics_stops_neither_itself_nor_the_others() {
+    let rig = Rig::synced(Server::new()).await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    rig.informer.on_change(move |_| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        panic!("a defect of the listener");
+    });
+    let after = Told::default();
+    let listener = after.clone();
+    rig.informer.on_change(move |change| listener.hear(change));
+    rig.server.put("a", data("1"));
+    rig.server.put("b", data("1"));
+    rig.caught_up().await;
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+    assert_eq!(after.take(), ["+a=1", "+b=1"]);
+    let panics = &names::INFORMER_LISTENER_PANICS;
+    assert_eq!(rig.seams.metrics.counted(panics, &["configmaps"]), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_kind_has_one_informer_however_it_is_asked_for() {
+    let rig = Rig::synced(Server::new()).await;
+    let dynamic = rig.registry.informer_of::<DynamicObject>(ResourceInfo::of::<ConfigMap>());
+    rig.server.put("a", data("1"));
+    rig.caught_up().await;
+    let object = dynamic.store().list()[0].get().unwrap();
+    assert_eq!(object.kind, "ConfigMap");
+    assert_eq!(rig.server.requests().len(), 1, "one streaming list serves both");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_informer_asked_for_while_running_starts() {
+    let server = Server::new();
+    server.put("a", data("1"));
+    let seams = seams();
+    let registry = registry(&server, &seams, &[]);
+    let stop = CancellationToken::new();
+    let task = run(&registry, &stop);
+    tokio::task::yield_now().await;
+    let informer = registry.informer::<ConfigMap>();
+    informer.synced().await.unwrap();
+    registry.synced().await;
+    assert_eq!(informer.store().len(), 1);
+    stop.cancel();
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn stopping_ends_every_task_at_once_and_tells_who_waits() {
+    let server = Server::new();
+    server.script(|_, _| Some(crate::reflector::script::Answer::Never));
+    let rig = Rig::start(server);
+    let waiter = rig.informer.clone();
+    let waiting = tokio::spawn(async move { waiter.synced().await });
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let before = Instant::now();
+    rig.stop.cancel();
+    rig.task.await.unwrap();
+    assert_eq!(before.elapsed(), Duration::ZERO);
+    assert_eq!(waiting.await.unwrap().unwrap_err().kind(), crate::ErrorKind::Cancelled);
+    rig.registry.synced().await;
+    let late = rig
+        .registry
+        .informer_of::<DynamicObject>(ResourceInfo::of::<k8s_openapi::api::core::v1::Secret>());
+    assert!(late.synced().await.is_err(), "what is asked for after the end never runs");
+}
+
+/// G-C8.
+#[tokio::test(start_paused = true)]
+async fn an_own_write_is_read_before_the_watch_shows_it_and_told_only_by_the_watch() {
+    let rig = Rig::synced(Server::new()).await;
+    rig.server.put("a", data("1"));
+    rig.caught_up().await;
+    let mut mine = (*rig.get("a").unwrap().get().unwrap()).clone();
+    mine.metadata.resource_version = Some("900".to_owned());
+    mine.data.get_or_insert_default().insert("k".to_owned(), "mine".to_owned());
+    rig.informer.wrote(&mine).unwrap();
+    let read = rig.get("a").unwrap().get().unwrap();
+    assert_eq!(read.data.as_ref().unwrap()["k"], "mine");
+    assert!(rig.told.take().is_empty());
+    let key = ObjectKey::new(Some("n"), "a");
+    assert!(!rig.informer.store().is_stale(&key));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(rig.informer.store().is_stale(&key));
+    assert_eq!(rig.get("a").unwrap().head().resource_version(), "11");
+    let uid = rig.get("a").unwrap().head().uid().to_owned();
+    rig.informer.deleted(&key, &uid);
+    assert!(rig.get("a").is_none());
+    mine.metadata.resource_version = None;
+    assert_eq!(rig.informer.wrote(&mine).unwrap_err().kind(), crate::ErrorKind::Usage);
+}
+
+#[tokio::test(start_paused = true)]
+async fn namespaces_are_read_apart_and_a_list_of_one_deletes_nothing_of_another() {
+    let (one, two) = (Server::new(), Server::new());
+    one.put_in("one", "a", data("1"));
+    two.put_in("two", "b", data("2"));
+    let by_namespace = [("one", Arc::clone(&one)), ("two", Arc::clone(&two))];
+    let sources = Box::new(move |_: &_, namespace: Option<&str>| {
+        let found = by_namespace.iter().find(|(known, _)| Some(*known) == namespace);
+        Arc::clone(&found.expect("both namespaces are read").1) as Arc<dyn ListWatch>
+    });
+    let names = vec!["two".to_owned(), "one".to_owned(), "two".to_owned()];
+    let registry = InformerRegistry::over(sources, seams(), names);
+    let informer = registry.informer::<ConfigMap>();
+    let told = Told::default();
+    let listener = told.clone();
+    informer.on_change(move |change| listener.hear(change));
+    let stop = CancellationToken::new();
+    let task = run(&registry, &stop);
+    registry.synced().await;
+    assert_eq!(informer.store().len(), 2);
+    told.take();
+    one.compact();
+    one.put_in("one", "a", data("3"));
+    one.compact();
+    one.close_watches();
+    eventually("the first namespace is listed again", || one.lists() == 2).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(told.take(), ["~a=1>a=3"]);
+    assert_eq!(two.requests().len(), 1);
+    two.script(|_, _| Some(crate::reflector::script::Answer::Status(403, "Forbidden")));
+    two.close_watches();
+    eventually("the trouble of one is told", || {
+        informer.status().state.starts_with("two: degraded")
+    })
+    .await;
+    stop.cancel();
+    task.await.unwrap();
+}

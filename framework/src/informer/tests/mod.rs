@@ -1,0 +1,145 @@
+//! The cache against a scripted server, on the paused clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{Change, Informer, InformerRegistry, InformerStatus};
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::metrics::Metrics;
+use crate::reflector::script::Server;
+use crate::reflector::{ListWatch, Read};
+use crate::resource::ObjectKey;
+use crate::seams::Seams;
+use crate::store::Cached;
+
+mod cache;
+mod faults;
+mod requests;
+mod server;
+
+/// An informer of config maps on a scripted server, and what its listener was told.
+struct Rig {
+    server: Arc<Server>,
+    registry: InformerRegistry,
+    informer: Informer<ConfigMap>,
+    told: Told,
+    seams: Seams,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl Told {
+    fn hear(&self, change: &Change<ConfigMap>) {
+        let show = |cached: &Cached<ConfigMap>| {
+            let value = match cached.get() {
+                Ok(object) => object.data.iter().flatten().map(|(_, v)| v.clone()).collect(),
+                Err(_) => "invalid".to_owned(),
+            };
+            format!("{}={value}", cached.key().name())
+        };
+        self.0.lock().push(match change {
+            Change::Added { new, is_initial: true } => format!("*{}", show(new)),
+            Change::Added { new, .. } => format!("+{}", show(new)),
+            Change::Updated { old, new } => format!("~{}>{}", show(old), show(new)),
+            Change::Deleted { last, final_state_unknown: true } => format!("?{}", show(last)),
+            Change::Deleted { last, .. } => format!("-{}", show(last)),
+        });
+    }
+
+    /// What was told since the last call.
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+fn seams() -> Seams {
+    Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
+}
+
+fn registry(server: &Arc<Server>, seams: &Seams, namespaces: &[&str]) -> InformerRegistry {
+    let server = Arc::clone(server);
+    let sources = Box::new(move |_: &_, _: Option<&str>| Arc::clone(&server) as Arc<dyn ListWatch>);
+    let namespaces = namespaces.iter().map(|namespace| (*namespace).to_owned()).collect();
+    InformerRegistry::over(sources, seams.clone(), namespaces)
+}
+
+fn run(registry: &InformerRegistry, stop: &CancellationToken) -> JoinHandle<()> {
+    let (registry, stop) = (registry.clone(), stop.clone());
+    tokio::spawn(async move { registry.run(stop).await })
+}
+
+impl Rig {
+    /// Not running yet.
+    fn idle(server: Arc<Server>) -> Self {
+        let seams = seams();
+        let registry = registry(&server, &seams, &[]);
+        let informer = registry.informer::<ConfigMap>();
+        let told = Told::default();
+        let listener = told.clone();
+        informer.on_change(move |change| listener.hear(change));
+        let stop = CancellationToken::new();
+        Self { server, registry, informer, told, seams, stop, task: tokio::spawn(async {}) }
+    }
+
+    /// Running.
+    fn start(server: Arc<Server>) -> Self {
+        let mut rig = Self::idle(server);
+        rig.task = run(&rig.registry, &rig.stop);
+        rig
+    }
+
+    /// Running and synced.
+    async fn synced(server: Arc<Server>) -> Self {
+        let rig = Self::start(server);
+        let limit = Duration::from_secs(900);
+        tokio::time::timeout(limit, rig.informer.synced()).await.expect("it syncs").unwrap();
+        rig
+    }
+
+    /// Waits until all that the server has written was told; returns what was.
+    async fn caught_up(&self) -> Vec<String> {
+        let version = self.server.version().to_string();
+        eventually("the watch catches up", || self.status().resource_version == version).await;
+        self.told.take()
+    }
+
+    fn status(&self) -> InformerStatus {
+        self.informer.status()
+    }
+
+    fn get(&self, name: &str) -> Option<Cached<ConfigMap>> {
+        self.informer.store().get(&ObjectKey::new(Some("n"), name))
+    }
+}
+
+fn data(value: &str) -> Value {
+    json!({"k": value})
+}
+
+/// Waits in virtual time; returns how long it took.
+#[track_caller]
+fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<Output = Duration> {
+    let caller = std::panic::Location::caller();
+    async move {
+        let started = Instant::now();
+        while !condition() {
+            assert!(
+                started.elapsed() < Duration::from_secs(900),
+                "never happened: {what} ({caller})"
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        started.elapsed()
+    }
+}

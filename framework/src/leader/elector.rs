@@ -1,0 +1,337 @@
+//! Runs the election against a store: campaigns, renews while a term lasts, gives back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{debug, info, warn};
+
+use super::gate::LeaseGate;
+use super::machine::{Answer, Ask, Loss, Machine};
+use super::settings::{JITTER, LeaderElection};
+use super::store::{KubeLease, LeaseStore};
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+use crate::metrics::names;
+use crate::seams::Seams;
+
+/// How long giving the Lease back, or an event about it, may hold up a shutdown.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Where an election stands, as this process knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leadership {
+    /// Waiting for the Lease; with who holds it, when that is known.
+    Candidate {
+        /// Identity of the holder.
+        holder: Option<String>,
+    },
+    /// This process leads.
+    Leading,
+    /// The election is over for this process.
+    Ended,
+}
+
+/// Campaigns for a Lease. Cheap to clone; one process runs one campaign at a time.
+#[derive(Clone, Debug)]
+pub struct Elector {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    settings: LeaderElection,
+    identity: String,
+    store: Arc<dyn LeaseStore>,
+    seams: Seams,
+    status: watch::Sender<Leadership>,
+}
+
+/// Leadership, from its beginning to its end. It renews itself in the background; dropping it stops
+/// that, as a crash would.
+#[derive(Debug)]
+pub struct Term {
+    gate: LeaseGate,
+    lost: CancellationToken,
+    finish: CancellationToken,
+    task: AbortOnDropHandle<Machine>,
+    shared: Arc<Shared>,
+}
+
+impl Elector {
+    /// An election by a Lease on the API server of `client` (which must not be gated by it).
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] when the durations are not safe together.
+    pub fn new(settings: LeaderElection, client: &Client) -> Result<Self, Error> {
+        let seams = client.seams().fork("leader");
+        let identity = settings.identity_or_own(&seams.entropy);
+        let namespace = settings
+            .namespace
+            .clone()
+            .or_else(|| std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty()))
+            .unwrap_or_else(|| client.default_namespace().to_owned());
+        let store = KubeLease::new(client, &namespace, &settings.name, &identity);
+        Self::over(settings.identity(identity), Arc::new(store), seams)
+    }
+
+    /// An election by any store.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] when the durations are not safe together.
+    pub fn over(
+        settings: LeaderElection,
+        store: Arc<dyn LeaseStore>,
+        seams: Seams,
+    ) -> Result<Self, Error> {
+        settings.check()?;
+        let identity = settings.identity_or_own(&seams.entropy);
+        let (status, _) = watch::channel(Leadership::Candidate { holder: None });
+        seams.metrics.set(&names::LEADER, &[&settings.name], 0.0);
+        seams.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
+        Ok(Self { shared: Arc::new(Shared { settings, identity, store, seams, status }) })
+    }
+
+    /// What this process calls itself in the Lease.
+    pub fn identity(&self) -> &str {
+        &self.shared.identity
+    }
+
+    /// Where the election stands, now and whenever it changes.
+    pub fn watch(&self) -> watch::Receiver<Leadership> {
+        self.shared.status.subscribe()
+    }
+
+    /// Tries to get the Lease until it has it; `None` when `stop` came first.
+    ///
+    /// # Cancel safety
+    /// Dropping it ends the campaign; a Lease won in that moment is left to expire.
+    pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
+        let shared = &self.shared;
+        let mut machine = Machine::new(shared.identity.clone(), shared.settings.timing);
+        info!(lease = %shared.store.describe(), identity = %shared.identity, "waiting to lead");
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    shared.status.send_replace(Leadership::Ended);
+                    return None;
+                }
+                () = shared.attempt(&mut machine) => {}
+            }
+            if let Some(sent) = machine.held() {
+                return Some(self.begin(machine, sent).await);
+            }
+            shared.tell(&machine);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {
+                    shared.status.send_replace(Leadership::Ended);
+                    return None;
+                }
+                () = shared.seams.clock.sleep(shared.pause()) => {}
+            }
+        }
+    }
+
+    async fn begin(&self, machine: Machine, sent: crate::clock::Mark) -> Term {
+        let shared = self.shared.clone();
+        let settings = &shared.settings;
+        let clock = shared.seams.clock.clone();
+        let gate = LeaseGate::new(shared.store.describe(), clock, settings.timing, sent);
+        shared.seams.metrics.set(&names::LEADER, &[&settings.name], 1.0);
+        info!(lease = %shared.store.describe(), identity = %shared.identity, "leading");
+        shared.status.send_replace(Leadership::Leading);
+        let (lost, finish) = (CancellationToken::new(), CancellationToken::new());
+        let task = AbortOnDropHandle::new(tokio::spawn({
+            let (shared, gate) = (shared.clone(), gate.clone());
+            let (lost, finish) = (lost.clone(), finish.clone());
+            async move {
+                let mut machine = machine;
+                shared.hold(&mut machine, &gate, &finish).await;
+                gate.close();
+                lost.cancel();
+                machine
+            }
+        }));
+        tokio::spawn({
+            let shared = shared.clone();
+            async move { shared.event("became leader").await }
+        });
+        Term { gate, lost, finish, task, shared }
+    }
+}
+
+impl Term {
+    /// What writes of this term ask first.
+    pub fn gate(&self) -> LeaseGate {
+        self.gate.clone()
+    }
+
+    /// Cancelled when leadership is lost: stop working at once.
+    pub fn lost(&self) -> CancellationToken {
+        self.lost.clone()
+    }
+
+    /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
+    /// back, so that another replica leads within seconds; without, it is left to expire.
+    pub async fn end(self, all_ended: bool) {
+        let Self { gate, lost, finish, task, shared } = self;
+        let was_lost = lost.is_cancelled();
+        finish.cancel();
+        let machine = task.await;
+        gate.close();
+        shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
+        shared.status.send_replace(Leadership::Candidate { holder: None });
+        let clock = shared.seams.clock.clone();
+        let lease = shared.store.describe();
+        match machine {
+            Ok(_) if was_lost => {}
+            Ok(mut machine) if all_ended => {
+                let given_back = clock.within(FAREWELL, shared.release(&mut machine)).await;
+                if given_back.is_none() {
+                    warn!(%lease, "the lease could not be given back in time; it expires");
+                }
+            }
+            Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
+            Err(error) => warn!(%lease, %error, "the election's task failed; the lease expires"),
+        }
+        clock.within(FAREWELL, shared.event("stopped leading")).await;
+    }
+}
+
+impl Shared {
+    /// Renews until leadership is lost or `finish`.
+    async fn hold(&self, machine: &mut Machine, gate: &LeaseGate, finish: &CancellationToken) {
+        let clock = &self.seams.clock;
+        loop {
+            let left = machine.time_left(&clock.mark()).unwrap_or_default();
+            tokio::select! {
+                biased;
+                () = finish.cancelled() => return,
+                () = clock.sleep(self.pause().min(left)) => {}
+            }
+            if !machine.expire(&clock.mark()) {
+                let left = machine.time_left(&clock.mark()).unwrap_or_default();
+                tokio::select! {
+                    biased;
+                    () = finish.cancelled() => return,
+                    _ = clock.within(left, self.attempt(machine)) => {}
+                }
+                machine.expire(&clock.mark());
+            }
+            match (machine.held(), machine.take_loss()) {
+                (Some(sent), _) => gate.renewed(sent),
+                (None, loss) => {
+                    gate.close();
+                    self.tell_loss(loss);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// One attempt to acquire or renew.
+    async fn attempt(&self, machine: &mut Machine) {
+        let clock = &self.seams.clock;
+        let mut ask = machine.attempt(&clock.mark(), clock.wall());
+        loop {
+            if ask == Ask::Read && machine.held().is_some() {
+                self.seams.metrics.count(&names::LEADER_SLOWPATH, &[&self.settings.name], 1);
+            }
+            let sent = clock.mark();
+            let answer = self.ask(&ask).await;
+            let next = machine.answered(&ask, answer, &sent, &clock.mark(), clock.wall());
+            match next {
+                Some(next) => ask = next,
+                None => return,
+            }
+        }
+    }
+
+    async fn ask(&self, ask: &Ask) -> Answer {
+        let request = async {
+            match ask {
+                Ask::Read => self.store.read().await,
+                Ask::Create(record) => self.store.create(record.clone()).await.map(Some),
+                Ask::Replace { version, record } => {
+                    self.store.replace(version, record.clone()).await.map(Some)
+                }
+            }
+        };
+        let limit = self.settings.timing.request_limit();
+        match self.seams.clock.within(limit, request).await {
+            Some(Ok(Some(seen))) => Answer::Lease(seen),
+            Some(Ok(None)) => Answer::Missing,
+            Some(Err(error)) => match error.kind() {
+                ErrorKind::Conflict | ErrorKind::AlreadyExists => Answer::Conflict,
+                ErrorKind::NotFound if *ask != Ask::Read => Answer::Conflict,
+                _ => {
+                    warn!(lease = %self.store.describe(), error = ?error, "an election request failed");
+                    Answer::Failed
+                }
+            },
+            None => {
+                warn!(lease = %self.store.describe(), ?limit, "an election request was not answered");
+                Answer::Failed
+            }
+        }
+    }
+
+    async fn release(&self, machine: &mut Machine) {
+        let clock = &self.seams.clock;
+        // Read and replace, and once more if the first knowledge was stale.
+        for _ in 0..4 {
+            let Some(ask) = machine.release(clock.wall()) else { return };
+            let answer = self.ask(&ask).await;
+            if machine.released(&ask, answer, &clock.mark()) {
+                info!(lease = %self.store.describe(), "gave the lease back");
+                return;
+            }
+        }
+    }
+
+    fn pause(&self) -> Duration {
+        let stretch = 1.0 + (JITTER - 1.0) * self.seams.entropy.unit();
+        self.settings.timing.retry_period.mul_f64(stretch)
+    }
+
+    /// Publishes the holder that a candidate sees, once per change.
+    fn tell(&self, machine: &Machine) {
+        let holder = machine.holder().map(str::to_owned);
+        let now = Leadership::Candidate { holder };
+        self.status.send_if_modified(|before| {
+            let changed = *before != now;
+            if changed {
+                if let Leadership::Candidate { holder: Some(holder) } = &now {
+                    info!(lease = %self.store.describe(), leader = %holder, "another replica leads");
+                }
+                *before = now;
+            }
+            changed
+        });
+    }
+
+    fn tell_loss(&self, loss: Option<Loss>) {
+        let lease = self.store.describe();
+        match loss {
+            Some(Loss::Taken(holder)) => {
+                warn!(%lease, leader = %holder, "another replica took the lease")
+            }
+            _ => warn!(%lease, "the lease could not be renewed in time"),
+        }
+        self.seams.metrics.set(&names::LEADER, &[&self.settings.name], 0.0);
+        self.status.send_replace(Leadership::Candidate { holder: None });
+    }
+
+    async fn event(&self, what: &str) {
+        let note = format!("{} {what}", self.identity);
+        match self.seams.clock.within(FAREWELL, self.store.record_event(note)).await {
+            Some(Err(error)) => debug!(error = ?error, "could not record an election event"),
+            None => debug!("recording an election event took too long"),
+            Some(Ok(())) => {}
+        }
+    }
+}

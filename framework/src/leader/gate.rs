@@ -1,0 +1,97 @@
+//! The question every write asks: is the lease still ours, and for how long?
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::settings::Timing;
+use crate::client::WriteGate;
+use crate::clock::{Clock, Mark};
+use crate::error::{Error, ErrorKind};
+
+/// Less validity than this is not worth a request.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// Lets a write out while the lease of one term is valid; closed for good when the term ends.
+#[derive(Clone)]
+pub struct LeaseGate {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    lease: String,
+    clock: Clock,
+    timing: Timing,
+    /// When the last successful acquisition or renewal was about to be sent.
+    renewed: Mutex<Option<Mark>>,
+}
+
+impl LeaseGate {
+    pub(super) fn new(lease: String, clock: Clock, timing: Timing, renewed: Mark) -> Self {
+        let renewed = Mutex::new(Some(renewed));
+        Self { inner: Arc::new(Inner { lease, clock, timing, renewed }) }
+    }
+
+    /// How long the lease is still valid; `None` when it is not.
+    pub fn validity(&self) -> Option<Duration> {
+        let renewed = *self.inner.renewed.lock();
+        remaining(&self.inner.timing, &renewed?, &self.inner.clock.mark())
+    }
+
+    /// How long ago validity ended without the term having been ended: more than moments mean that
+    /// the election is stuck. `None` when all is well.
+    pub fn overdue(&self) -> Option<Duration> {
+        let renewed = (*self.inner.renewed.lock())?;
+        let elapsed = renewed.longest_until(&self.inner.clock.mark());
+        elapsed.checked_sub(self.inner.timing.validity())
+    }
+
+    pub(super) fn renewed(&self, sent: Mark) {
+        let mut renewed = self.inner.renewed.lock();
+        if renewed.is_some() {
+            *renewed = Some(sent);
+        }
+    }
+
+    pub(super) fn close(&self) {
+        *self.inner.renewed.lock() = None;
+    }
+}
+
+/// What is left of a lease that was renewed at `sent`.
+pub(super) fn remaining(timing: &Timing, sent: &Mark, now: &Mark) -> Option<Duration> {
+    timing.validity().checked_sub(sent.longest_until(now)).filter(|left| !left.is_zero())
+}
+
+/// May a write be sent with `left` of validity?
+pub(super) fn worth_sending(left: Option<Duration>) -> Option<Duration> {
+    left.filter(|left| *left >= LEAST)
+}
+
+impl WriteGate for LeaseGate {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        let left = self.validity();
+        worth_sending(left).map(Some).ok_or_else(|| {
+            let state = match left {
+                Some(left) => format!("its lease has only {} ms left", left.as_millis()),
+                None => "it does not hold the lease".to_owned(),
+            };
+            let text = format!(
+                "refused to write as leader of {}: {state}; the next leader repeats the work",
+                self.inner.lease
+            );
+            Error::new(ErrorKind::NotLeader, text)
+        })
+    }
+}
+
+impl fmt::Debug for LeaseGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaseGate")
+            .field("lease", &self.inner.lease)
+            .field("validity", &self.validity())
+            .finish()
+    }
+}

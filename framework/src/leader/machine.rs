@@ -1,0 +1,286 @@
+//! The election without I/O: what to ask next, and what an answer means.
+//!
+//! An attempt is a short exchange: [`Machine::attempt`] gives the first request, and
+//! [`Machine::answered`] the next one, until there is none; then the caller waits for a retry
+//! period. Everything that decides safety is here, so that a simulation can run it a million times.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::gate::remaining;
+use super::settings::Timing;
+use super::store::{LeaseRecord, LeaseSeen};
+use crate::clock::Mark;
+
+/// A request of an attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ask {
+    Read,
+    Create(LeaseRecord),
+    Replace { version: String, record: LeaseRecord },
+}
+
+/// What became of a request.
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    /// The Lease as it was read, or as it is after our write.
+    Lease(LeaseSeen),
+    /// There is no Lease.
+    Missing,
+    /// Somebody else wrote first; nothing of ours was stored.
+    Conflict,
+    /// No answer, or one that does not tell whether the write was executed.
+    Failed,
+}
+
+/// Why a term ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Loss {
+    Taken(String),
+    NotRenewed,
+}
+
+#[derive(Debug)]
+struct Sight {
+    lease: LeaseSeen,
+    /// When this version was first seen.
+    first: Mark,
+    /// Is it, as far as we know, still the stored version?
+    current: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Machine {
+    identity: String,
+    timing: Timing,
+    sight: Option<Sight>,
+    /// While leading: when the last success was about to be sent.
+    held: Option<Mark>,
+    /// While leading: when the first attempt after the last success began that failed.
+    failing: Option<Mark>,
+    lost: Option<Loss>,
+    began: Option<Mark>,
+    reads: u8,
+}
+
+impl Machine {
+    pub(super) fn new(identity: String, timing: Timing) -> Self {
+        Self {
+            identity,
+            timing,
+            sight: None,
+            held: None,
+            failing: None,
+            lost: None,
+            began: None,
+            reads: 0,
+        }
+    }
+
+    /// While leading: when the last success was about to be sent.
+    pub(super) fn held(&self) -> Option<Mark> {
+        self.held
+    }
+
+    /// The last holder seen; `None` when the Lease was free or has not been seen.
+    pub(super) fn holder(&self) -> Option<&str> {
+        self.sight.as_ref()?.lease.record.holder.as_deref()
+    }
+
+    /// Why leadership ended, once.
+    pub(super) fn take_loss(&mut self) -> Option<Loss> {
+        self.lost.take()
+    }
+
+    /// How long leadership lasts if nothing more succeeds; `None` when not leading.
+    pub(super) fn time_left(&self, now: &Mark) -> Option<Duration> {
+        let valid = remaining(&self.timing, &self.held?, now)?;
+        let Some(failing) = self.failing else { return Some(valid) };
+        let renewing = self.timing.renew_deadline.checked_sub(failing.longest_until(now))?;
+        Some(valid.min(renewing)).filter(|left| !left.is_zero())
+    }
+
+    /// Ends leadership whose time is up; true if it ended it.
+    pub(super) fn expire(&mut self, now: &Mark) -> bool {
+        let over = self.held.is_some() && self.time_left(now).is_none();
+        if over {
+            self.lose(Loss::NotRenewed);
+        }
+        over
+    }
+
+    /// Begins an attempt.
+    pub(super) fn attempt(&mut self, now: &Mark, wall: Timestamp) -> Ask {
+        self.began = Some(*now);
+        self.reads = 0;
+        if self.held.is_some()
+            && let Some(sight) = self.sight.as_ref().filter(|sight| sight.current)
+        {
+            return self.take(sight, wall);
+        }
+        self.read()
+    }
+
+    /// Takes in the answer to `ask`; `sent` was read before it was sent. The next request of this
+    /// attempt, if there is one.
+    pub(super) fn answered(
+        &mut self,
+        ask: &Ask,
+        answer: Answer,
+        sent: &Mark,
+        now: &Mark,
+        wall: Timestamp,
+    ) -> Option<Ask> {
+        match answer {
+            Answer::Lease(lease) => {
+                self.see(lease, now);
+                if *ask == Ask::Read { self.decide(now, wall) } else { self.written(sent, now) }
+            }
+            Answer::Missing => self.missing(now, wall),
+            Answer::Conflict => {
+                self.stale();
+                // One more look tells who won; a second conflict waits for the next attempt.
+                (self.reads < 2).then(|| self.read())
+            }
+            Answer::Failed => {
+                self.stale();
+                if self.held.is_some() {
+                    self.failing = self.failing.or(self.began);
+                }
+                None
+            }
+        }
+    }
+
+    /// What gives the Lease back, if it is ours; the record must be current (else read first).
+    pub(super) fn release(&mut self, wall: Timestamp) -> Option<Ask> {
+        self.held = None;
+        self.failing = None;
+        let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
+            return Some(Ask::Read);
+        };
+        if sight.lease.record.holder.as_deref() != Some(&self.identity) {
+            return None;
+        }
+        let record = LeaseRecord {
+            holder: None,
+            duration: Duration::from_secs(1),
+            acquired: Some(wall),
+            renewed: Some(wall),
+            transitions: sight.lease.record.transitions,
+        };
+        Some(Ask::Replace { version: sight.lease.version.clone(), record })
+    }
+
+    /// Takes in what [`release`](Self::release) brought; true when there is nothing left to do.
+    pub(super) fn released(&mut self, ask: &Ask, answer: Answer, now: &Mark) -> bool {
+        match answer {
+            Answer::Lease(lease) => {
+                self.see(lease, now);
+                *ask != Ask::Read
+            }
+            Answer::Missing => true,
+            Answer::Conflict | Answer::Failed => {
+                self.stale();
+                false
+            }
+        }
+    }
+
+    fn read(&mut self) -> Ask {
+        self.reads += 1;
+        Ask::Read
+    }
+
+    fn see(&mut self, lease: LeaseSeen, now: &Mark) {
+        match &mut self.sight {
+            Some(sight) if sight.lease.version == lease.version => sight.current = true,
+            sight => *sight = Some(Sight { lease, first: *now, current: true }),
+        }
+    }
+
+    fn stale(&mut self) {
+        if let Some(sight) = &mut self.sight {
+            sight.current = false;
+        }
+    }
+
+    fn lose(&mut self, loss: Loss) {
+        self.held = None;
+        self.failing = None;
+        self.lost = Some(loss);
+    }
+
+    /// A write of ours was stored.
+    fn written(&mut self, sent: &Mark, now: &Mark) -> Option<Ask> {
+        if self.holder() != Some(&self.identity) {
+            // Something between us and the store changed the holder.
+            return self.decide_loss();
+        }
+        // An answer that took longer than the lease lasts gives nothing; the next attempt renews.
+        if remaining(&self.timing, sent, now).is_some() {
+            self.held = Some(*sent);
+            self.failing = None;
+        }
+        None
+    }
+
+    fn decide_loss(&mut self) -> Option<Ask> {
+        if self.held.is_some() {
+            let holder = self.holder().unwrap_or_default().to_owned();
+            self.lose(Loss::Taken(holder));
+        }
+        None
+    }
+
+    /// The Lease was read: renew, take or leave it.
+    fn decide(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
+        let sight = self.sight.as_ref()?;
+        let free = match sight.lease.record.holder.as_deref() {
+            None => true,
+            Some(holder) if holder == self.identity => true,
+            Some(_) if self.held.is_some() => return self.decide_loss(),
+            Some(_) => self.unchanged_for_long(sight, now),
+        };
+        free.then(|| self.take(sight, wall))
+    }
+
+    /// The Lease does not exist: make one, unless its last holder may still believe in it.
+    fn missing(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
+        if let Some(sight) = &self.sight {
+            let ours_or_free =
+                sight.lease.record.holder.as_deref().is_none_or(|holder| holder == self.identity);
+            if !ours_or_free && !self.unchanged_for_long(sight, now) {
+                return None;
+            }
+        }
+        let record = LeaseRecord {
+            holder: Some(self.identity.clone()),
+            duration: self.timing.lease_duration,
+            acquired: Some(wall),
+            renewed: Some(wall),
+            transitions: 0,
+        };
+        Some(Ask::Create(record))
+    }
+
+    /// Seen unchanged for its whole duration, by a clock that does not count the machine's sleep?
+    fn unchanged_for_long(&self, sight: &Sight, now: &Mark) -> bool {
+        let duration = sight.lease.record.duration.max(self.timing.lease_duration);
+        sight.first.steady_until(now) >= duration
+    }
+
+    fn take(&self, sight: &Sight, wall: Timestamp) -> Ask {
+        let old = &sight.lease.record;
+        let ours = old.holder.as_deref() == Some(&self.identity);
+        let record = LeaseRecord {
+            holder: Some(self.identity.clone()),
+            duration: self.timing.lease_duration,
+            acquired: if ours { old.acquired } else { Some(wall) },
+            renewed: Some(wall),
+            transitions: if ours { old.transitions } else { old.transitions.saturating_add(1) },
+        };
+        Ask::Replace { version: sight.lease.version.clone(), record }
+    }
+}

@@ -1,0 +1,172 @@
+//! Names and durations of an election, and which durations are safe together.
+
+use std::time::Duration;
+
+use crate::entropy::Entropy;
+use crate::error::{Error, ErrorKind};
+
+/// Waits between attempts are stretched by up to this factor, so that candidates spread out.
+pub(crate) const JITTER: f64 = 1.2;
+
+/// Settings of a leader election.
+///
+/// The defaults are those of Kubernetes' own components: a lease of 15 s, given up after 10 s
+/// without a renewal, tried every 2 s; writes stop 2 s before the lease could pass to another.
+#[derive(Clone, Debug)]
+pub struct LeaderElection {
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) identity: Option<String>,
+    pub(crate) timing: Timing,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timing {
+    pub(crate) lease_duration: Duration,
+    pub(crate) renew_deadline: Duration,
+    pub(crate) retry_period: Duration,
+    pub(crate) margin: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            margin: Duration::from_secs(2),
+        }
+    }
+}
+
+impl Timing {
+    /// How long a success lets its holder write, counted from before it was sent.
+    pub(crate) fn validity(&self) -> Duration {
+        self.lease_duration.saturating_sub(self.margin)
+    }
+
+    /// The longest that one request of an attempt may take.
+    pub(crate) fn request_limit(&self) -> Duration {
+        (self.renew_deadline / 2).max(Duration::from_secs(1))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let longest_wait = self.retry_period.mul_f64(JITTER);
+        let whole_seconds =
+            self.lease_duration.subsec_nanos() == 0 && self.lease_duration.as_secs() >= 1;
+        if !whole_seconds {
+            return Err(format!(
+                "the lease duration is {:?}, but a Lease holds whole seconds, at least one",
+                self.lease_duration
+            ));
+        }
+        if self.lease_duration.as_secs() > i32::MAX as u64 {
+            return Err("the lease duration does not fit into a Lease".to_owned());
+        }
+        if self.retry_period.is_zero() {
+            return Err("the retry period is zero".to_owned());
+        }
+        if longest_wait >= self.renew_deadline {
+            return Err(format!(
+                "the retry period with its jitter ({longest_wait:?}) must be shorter than the renew \
+                 deadline ({:?}), or no renewal could be tried twice; raise the renew deadline",
+                self.renew_deadline
+            ));
+        }
+        let needed = self.renew_deadline + longest_wait + self.margin;
+        if needed > self.lease_duration {
+            return Err(format!(
+                "renew deadline + retry period with its jitter + margin ({needed:?}) must not exceed \
+                 the lease duration ({:?}), or another replica could lead while this one still \
+                 writes; raise the lease duration to at least {} s",
+                self.lease_duration,
+                needed.as_secs_f64().ceil()
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl LeaderElection {
+    /// An election by the Lease called `name`, in the operator's own namespace.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self { name: name.into(), namespace: None, identity: None, timing: Timing::default() }
+    }
+
+    /// Where the Lease lives. Default: `POD_NAMESPACE`, else the namespace of the client.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// What this process calls itself; no two may share it. Default: the Pod's or machine's name
+    /// and a random suffix.
+    #[must_use]
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
+    /// How long others wait before they take an unrenewed Lease over; whole seconds, default 15 s.
+    #[must_use]
+    pub fn lease_duration(mut self, duration: Duration) -> Self {
+        self.timing.lease_duration = duration;
+        self
+    }
+
+    /// How long a leader tries to renew before it gives up; default 10 s.
+    #[must_use]
+    pub fn renew_deadline(mut self, duration: Duration) -> Self {
+        self.timing.renew_deadline = duration;
+        self
+    }
+
+    /// Time between two attempts, stretched by up to 20 %; default 2 s.
+    #[must_use]
+    pub fn retry_period(mut self, duration: Duration) -> Self {
+        self.timing.retry_period = duration;
+        self
+    }
+
+    /// How long before the end of the lease writes stop; default 2 s.
+    #[must_use]
+    pub fn margin(mut self, duration: Duration) -> Self {
+        self.timing.margin = duration;
+        self
+    }
+
+    /// Checks that the durations are safe together.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] with the rule that is broken and what to change.
+    pub fn check(&self) -> Result<(), Error> {
+        let problem = if self.name.is_empty() {
+            Err("it has no name".to_owned())
+        } else {
+            self.timing.check()
+        };
+        problem.map_err(|why| {
+            let text = format!("leader election {:?} is not set up safely: {why}", self.name);
+            Error::new(ErrorKind::Config, text)
+        })
+    }
+
+    /// The identity to use: the given one, or one of this machine.
+    pub(crate) fn identity_or_own(&self, entropy: &Entropy) -> String {
+        self.identity
+            .clone()
+            .unwrap_or_else(|| format!("{}_{:08x}", own_name(), entropy.next_u64() as u32))
+    }
+}
+
+fn own_name() -> String {
+    let from_environment = ["POD_NAME", "HOSTNAME"]
+        .into_iter()
+        .find_map(|key| std::env::var(key).ok().filter(|value| !value.is_empty()));
+    from_environment
+        .or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok())
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "operator".to_owned())
+}

@@ -1,0 +1,291 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::client::WriteGate;
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::error::{Error, ErrorKind};
+use crate::metrics::{Metrics, names};
+use crate::seams::Seams;
+
+/// A store in memory that can stop answering.
+#[derive(Debug, Default)]
+struct Memory {
+    stored: Mutex<Option<LeaseSeen>>,
+    version: AtomicU64,
+    silent: AtomicBool,
+    events: Mutex<Vec<String>>,
+}
+
+impl Memory {
+    async fn answer(&self) {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        if self.silent.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    fn put(&self, record: LeaseRecord) -> LeaseSeen {
+        let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
+        let seen = LeaseSeen { record, version };
+        *self.stored.lock() = Some(seen.clone());
+        seen
+    }
+
+    fn holder(&self) -> Option<String> {
+        self.stored.lock().as_ref()?.record.holder.clone()
+    }
+}
+
+impl LeaseStore for Memory {
+    fn describe(&self) -> String {
+        "lease in memory".to_owned()
+    }
+
+    fn read(&self) -> LeaseFuture<'_, Option<LeaseSeen>> {
+        Box::pin(async move {
+            self.answer().await;
+            Ok(self.stored.lock().clone())
+        })
+    }
+
+    fn create(&self, record: LeaseRecord) -> LeaseFuture<'_, LeaseSeen> {
+        Box::pin(async move {
+            self.answer().await;
+            if self.stored.lock().is_some() {
+                return Err(Error::new(ErrorKind::AlreadyExists, "there is one"));
+            }
+            Ok(self.put(record))
+        })
+    }
+
+    fn replace(&self, version: &str, record: LeaseRecord) -> LeaseFuture<'_, LeaseSeen> {
+        let version = version.to_owned();
+        Box::pin(async move {
+            self.answer().await;
+            match self.stored.lock().as_ref().map(|seen| seen.version == version) {
+                Some(true) => {}
+                Some(false) => return Err(Error::new(ErrorKind::Conflict, "another version")),
+                None => return Err(Error::new(ErrorKind::NotFound, "there is none")),
+            }
+            Ok(self.put(record))
+        })
+    }
+
+    fn record_event(&self, note: String) -> LeaseFuture<'_, ()> {
+        Box::pin(async move {
+            self.answer().await;
+            self.events.lock().push(note);
+            Ok(())
+        })
+    }
+}
+
+struct Bench {
+    store: Arc<Memory>,
+    stop: CancellationToken,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { store: Arc::new(Memory::default()), stop: CancellationToken::new() }
+    }
+
+    fn elector(&self, identity: &str) -> (Elector, Seams) {
+        let seams = Seams {
+            clock: Clock::simulated(Timestamp::UNIX_EPOCH),
+            entropy: Entropy::seeded(1),
+            metrics: Metrics::new(),
+        };
+        let settings = LeaderElection::new("ops").identity(identity);
+        let elector = Elector::over(settings, self.store.clone(), seams.clone()).unwrap();
+        (elector, seams)
+    }
+
+    fn foreign(&self, holder: &str) {
+        self.store.put(LeaseRecord {
+            holder: Some(holder.to_owned()),
+            duration: Duration::from_secs(15),
+            acquired: None,
+            renewed: None,
+            transitions: 3,
+        });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_free_lease_is_taken_at_once_and_said_so() {
+    let bench = Bench::new();
+    let (elector, seams) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    assert_eq!(bench.store.holder().as_deref(), Some("a"));
+    assert_eq!(*elector.watch().borrow(), Leadership::Leading);
+    assert!(seams.metrics.encode().contains(r#"leader_election_master_status{name="ops"} 1"#));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    term.end(true).await;
+    assert_eq!(*bench.store.events.lock(), ["a became leader", "a stopped leading"]);
+    assert!(seams.metrics.encode().contains(r#"leader_election_master_status{name="ops"} 0"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l2_validity_counts_from_before_the_request_was_sent() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    // 15 s - 2 s margin, less the 5 ms that the answer to the write took.
+    assert_eq!(term.gate().validity(), Some(Duration::from_millis(12_995)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_renews_for_as_long_as_it_lives_without_reading_again() {
+    let bench = Bench::new();
+    let (elector, seams) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    for _ in 0..60 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(term.gate().admit().unwrap().unwrap() > Duration::from_secs(10));
+    }
+    assert!(!term.lost().is_cancelled());
+    assert_eq!(seams.metrics.counted(&names::LEADER_SLOWPATH, &["ops"]), 0);
+    assert_eq!(bench.store.stored.lock().as_ref().unwrap().record.transitions, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn l3_a_candidate_waits_the_lease_duration_by_its_own_clock() {
+    let bench = Bench::new();
+    bench.foreign("dead");
+    let (elector, _) = bench.elector("a");
+    let started = Instant::now();
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    let waited = started.elapsed();
+    assert!(waited >= Duration::from_secs(15), "{waited:?}");
+    assert!(waited <= Duration::from_millis(17_500), "{waited:?}");
+    assert_eq!(bench.store.stored.lock().as_ref().unwrap().record.transitions, 4);
+    assert!(term.gate().admit().is_ok());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_a_released_lease_passes_on_within_a_retry_period() {
+    let bench = Bench::new();
+    let ((first, _), (second, _)) = (bench.elector("a"), bench.elector("b"));
+    let term = first.campaign(&bench.stop).await.unwrap();
+    let stop = bench.stop.clone();
+    let waiting = tokio::spawn(async move { second.campaign(&stop).await.map(|_| Instant::now()) });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let released = Instant::now();
+    term.end(true).await;
+    let led = waiting.await.unwrap().unwrap();
+    assert!(led - released <= Duration::from_millis(2_450), "{:?}", led - released);
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_a_term_whose_work_was_cut_leaves_the_lease_to_expire() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    let gate = term.gate();
+    term.end(false).await;
+    assert_eq!(bench.store.holder().as_deref(), Some("a"));
+    assert_eq!(gate.admit().unwrap_err().kind(), ErrorKind::NotLeader);
+}
+
+#[tokio::test(start_paused = true)]
+async fn l7_a_leader_that_sees_another_holder_stops_at_once() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    bench.foreign("thief");
+    term.lost().cancelled().await;
+    assert!(term.gate().admit().is_err());
+    term.end(true).await;
+    assert_eq!(bench.store.holder().as_deref(), Some("thief"), "what is not ours is not released");
+}
+
+#[tokio::test(start_paused = true)]
+async fn d3_a_server_that_stops_answering_ends_the_term_before_the_lease_can_pass() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    bench.store.silent.store(true, Ordering::Relaxed);
+    let since = Instant::now();
+    term.lost().cancelled().await;
+    let lasted = since.elapsed();
+    assert!(lasted <= Duration::from_secs(13), "{lasted:?}");
+    assert!(lasted >= Duration::from_secs(10), "{lasted:?}");
+    assert!(term.gate().admit().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d5_a_machine_that_slept_refuses_the_very_next_write() {
+    let bench = Bench::new();
+    let (elector, seams) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    seams.clock.sleep_machine(Duration::from_secs(12));
+    assert!(term.gate().admit().is_err(), "995 ms are left, a second is needed");
+    seams.clock.sleep_machine(Duration::from_secs(12));
+    assert!(term.gate().overdue().is_some());
+    term.lost().cancelled().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn l9_losing_the_lease_leads_back_to_the_campaign() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("a");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    let old_gate = term.gate();
+    bench.store.silent.store(true, Ordering::Relaxed);
+    term.lost().cancelled().await;
+    term.end(true).await;
+    bench.store.silent.store(false, Ordering::Relaxed);
+    let again = elector.campaign(&bench.stop).await.unwrap();
+    assert!(again.gate().admit().is_ok());
+    assert!(old_gate.admit().is_err(), "a write of the earlier term stays refused");
+    assert_eq!(bench.store.stored.lock().as_ref().unwrap().record.transitions, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stopped_campaign_ends_without_a_term() {
+    let bench = Bench::new();
+    bench.foreign("other");
+    let (elector, _) = bench.elector("a");
+    let mut status = elector.watch();
+    let stop = bench.stop.clone();
+    let campaign = tokio::spawn({
+        let elector = elector.clone();
+        async move { elector.campaign(&stop).await }
+    });
+    let other = |now: &Leadership| *now == Leadership::Candidate { holder: Some("other".into()) };
+    status.wait_for(other).await.unwrap();
+    bench.stop.cancel();
+    assert!(campaign.await.unwrap().is_none());
+    assert_eq!(*elector.watch().borrow(), Leadership::Ended);
+}
+
+#[test]
+fn durations_that_could_let_two_lead_are_refused_with_the_rule() {
+    let check = |settings: LeaderElection| settings.check().unwrap_err().to_string();
+    let text = check(LeaderElection::new("ops").renew_deadline(Duration::from_secs(12)));
+    assert!(text.contains("raise the lease duration to at least 17 s"), "{text}");
+    let text = check(LeaderElection::new("ops").retry_period(Duration::from_secs(9)));
+    assert!(text.contains("shorter than the renew deadline"), "{text}");
+    let text = check(LeaderElection::new("ops").lease_duration(Duration::from_millis(15_500)));
+    assert!(text.contains("whole seconds"), "{text}");
+    assert!(check(LeaderElection::new("")).contains("no name"));
+    assert!(LeaderElection::new("ops").check().is_ok());
+}
+
+#[test]
+fn two_processes_of_one_pod_name_call_themselves_differently() {
+    let settings = LeaderElection::new("ops");
+    let a = settings.identity_or_own(&Entropy::seeded(1));
+    let b = settings.identity_or_own(&Entropy::seeded(2));
+    assert_ne!(a, b);
+    assert_eq!(a.rsplit('_').next().map(str::len), Some(8));
+}

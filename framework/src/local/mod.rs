@@ -1,0 +1,112 @@
+//! A cluster for a laptop without one: the embedded API server, with a kubeconfig for kubectl.
+//!
+//! Trying an operator should need no cluster, no Docker and no download. A [`LocalCluster`] serves
+//! the Kubernetes API on a free loopback port with TLS, and gives this process a client that does
+//! not need it. Stand-ins report Deployments available, so that an operator can be seen to the end.
+//! Everything is gone when it is dropped. Absent: Pods that run, storage that stays.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use windlass_apiserver::ApiServer;
+
+use crate::client::Client;
+use crate::embedded;
+use crate::error::{Error, ErrorKind};
+use crate::seams::Seams;
+
+/// An API server in this process that kubectl can use.
+#[derive(Debug)]
+pub struct LocalCluster {
+    server: ApiServer,
+    client: Client,
+    addr: SocketAddr,
+    kubeconfig: PathBuf,
+}
+
+impl LocalCluster {
+    /// Starts it; `name` is the file name of its kubeconfig, which only this user can read.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] when no loopback port can be opened or the kubeconfig not be written.
+    pub async fn start(name: &str) -> Result<Self, Error> {
+        let server = ApiServer::builder().stand_ins(true).start();
+        let client = embedded::client(&server, None, "default", Seams::system())?;
+        let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await.map_err(|error| {
+            let text = "cannot serve the embedded API server on a loopback port";
+            Error::new(ErrorKind::Config, text).because(error)
+        })?;
+        let kubeconfig = state_path(name);
+        write_private(&kubeconfig, &listening.kubeconfig).map_err(|error| {
+            let text = format!(
+                "cannot write the kubeconfig {}; set XDG_RUNTIME_DIR or TMPDIR to a writable folder",
+                kubeconfig.display()
+            );
+            Error::new(ErrorKind::Config, text).because(error)
+        })?;
+        Ok(Self { server, client, addr: listening.addr, kubeconfig })
+    }
+
+    /// A client of its administrator, through memory.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Where kubectl reaches it.
+    pub fn addr(&self) -> SocketAddr {
+        self.addr
+    }
+
+    /// A kubeconfig of its administrator; removed when this is dropped.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Stops it.
+    pub async fn shutdown(self) {
+        self.server.shutdown().await;
+    }
+}
+
+impl Drop for LocalCluster {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.kubeconfig);
+    }
+}
+
+fn state_path(name: &str) -> PathBuf {
+    let folder = std::env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_dir())
+        .unwrap_or_else(std::env::temp_dir);
+    folder.join(format!("windlass-{name}-{}.kubeconfig", std::process::id()))
+}
+
+/// Writes a new file that nobody else can read; a file that is there already is not followed.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let _ = std::fs::remove_file(path);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_kubeconfig_is_for_its_owner_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let path = std::env::temp_dir().join(format!("windlass-test-{}", std::process::id()));
+        std::fs::write(&path, "left over, readable by all").unwrap();
+        write_private(&path, "secret").unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "secret");
+        std::fs::remove_file(&path).unwrap();
+    }
+}

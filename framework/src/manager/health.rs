@@ -1,0 +1,143 @@
+//! Is it alive, is it ready, and if not, what is missing and why?
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+
+use crate::informer::InformerRegistry;
+use crate::leader::{Elector, Leadership, LeaseGate};
+
+/// A lease that ended so long ago, while this process still believes in it, means a stuck election.
+const STUCK: Duration = Duration::from_secs(20);
+
+/// One condition of being alive or ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// What is checked: `cache websites.example.dev`.
+    pub name: String,
+    /// Is it all right?
+    pub ok: bool,
+    /// State, or what is missing and why.
+    pub detail: String,
+}
+
+/// All conditions of being ready.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// The conditions.
+    pub checks: Vec<Check>,
+}
+
+impl Readiness {
+    /// Do all conditions hold?
+    pub fn is_ready(&self) -> bool {
+        self.checks.iter().all(|check| check.ok)
+    }
+}
+
+/// What the checks look at; shared between the run and the probe server.
+#[derive(Debug)]
+pub(super) struct Vitals {
+    pub(super) stop: CancellationToken,
+    pub(super) informers: InformerRegistry,
+    pub(super) elector: Option<Elector>,
+    /// What the start is still waiting for, before the caches fill.
+    pub(super) starting: Mutex<Option<String>>,
+    pub(super) gate: Mutex<Option<LeaseGate>>,
+}
+
+impl Vitals {
+    pub(super) fn leadership(&self) -> Option<Leadership> {
+        self.elector.as_ref().map(|elector| elector.watch().borrow().clone())
+    }
+
+    pub(super) fn alive(&self) -> Vec<Check> {
+        let mut checks = vec![passed("ping", "")];
+        if self.elector.is_some() {
+            let overdue = self.gate.lock().as_ref().and_then(LeaseGate::overdue);
+            checks.push(match overdue.filter(|overdue| *overdue > STUCK) {
+                Some(overdue) => failed(
+                    "leaderElection",
+                    format!("the lease ended {} s ago and nobody noticed", overdue.as_secs()),
+                ),
+                None => passed("leaderElection", ""),
+            });
+        }
+        checks
+    }
+
+    pub(super) fn ready(&self) -> Readiness {
+        let mut checks = Vec::new();
+        if self.stop.is_cancelled() {
+            checks.push(failed("shutdown", "stopping".to_owned()));
+        }
+        if let Some(waiting) = self.starting.lock().clone() {
+            checks.push(failed("start", waiting));
+        }
+        for informer in self.informers.status() {
+            let name = format!("cache {}", informer.info.group_resource());
+            checks.push(if informer.synced {
+                let invalid = match informer.invalid {
+                    0 => String::new(),
+                    n => format!(", {n} of them do not decode"),
+                };
+                passed(&name, &format!("{} objects{invalid}", informer.objects))
+            } else {
+                failed(&name, informer.state)
+            });
+        }
+        if let Some(leadership) = self.leadership() {
+            let detail = match leadership {
+                Leadership::Leading => "leading".to_owned(),
+                Leadership::Candidate { holder: Some(holder) } => format!("{holder:?} leads"),
+                Leadership::Candidate { holder: None } => "waiting for the lease".to_owned(),
+                Leadership::Ended => "ended".to_owned(),
+            };
+            // A replica that waits with warm caches is ready.
+            checks.push(passed("leaderElection", &detail));
+        }
+        Readiness { checks }
+    }
+}
+
+fn passed(name: &str, detail: &str) -> Check {
+    Check { name: name.to_owned(), ok: true, detail: detail.to_owned() }
+}
+
+fn failed(name: &str, detail: String) -> Check {
+    Check { name: name.to_owned(), ok: false, detail }
+}
+
+/// The probes' shared form: `[+]name ok` and `[-]name failed: why`, then a verdict.
+pub(super) fn print(endpoint: &str, checks: &[Check], verbose: bool) -> (bool, String) {
+    let ok = checks.iter().all(|check| check.ok);
+    if ok && !verbose {
+        return (true, "ok".to_owned());
+    }
+    let mut text = String::new();
+    for check in checks {
+        let _ = match (check.ok, check.detail.as_str()) {
+            (true, "") => writeln!(text, "[+]{} ok", check.name),
+            (true, detail) => writeln!(text, "[+]{} ok: {detail}", check.name),
+            (false, detail) => writeln!(text, "[-]{} failed: {detail}", check.name),
+        };
+    }
+    let verdict = if ok { "passed" } else { "failed" };
+    let _ = writeln!(text, "{endpoint} check {verdict}");
+    (ok, text)
+}
+
+/// Keeps what the address asks for: one check by its path, all but those excluded.
+pub(super) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]) -> Vec<Check> {
+    checks
+        .into_iter()
+        .filter(|check| only.is_none_or(|only| check.name == only))
+        .filter(|check| !excluded.contains(&check.name))
+        .collect()
+}
+
+/// What the probe and metrics servers answer from.
+pub(super) type SharedVitals = Arc<Vitals>;

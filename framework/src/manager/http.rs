@@ -1,0 +1,174 @@
+//! The servers of probes and metrics: small, bounded, HTTP/1.1 only.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode, Uri};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use percent_encoding::percent_decode_str;
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tracing::{debug, warn};
+
+use super::health::{SharedVitals, chosen, print};
+use super::process;
+use crate::client::Io;
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind};
+use crate::metrics::Metrics;
+
+/// Connections served at once; more wait to be accepted.
+const CONNECTIONS: usize = 64;
+/// A client that takes longer to send its request line and headers is cut off.
+const HEADERS: Duration = Duration::from_secs(5);
+/// A connection lives so long at most.
+const LIFETIME: Duration = Duration::from_secs(300);
+
+/// What one server answers.
+#[derive(Clone, Debug)]
+pub(super) struct Endpoints {
+    pub(super) vitals: SharedVitals,
+    pub(super) clock: Clock,
+    /// Serves `/healthz` and `/readyz`.
+    pub(super) probes: bool,
+    /// Serves `/metrics`.
+    pub(super) metrics: Option<Metrics>,
+}
+
+type Answer = Response<Full<Bytes>>;
+
+/// Listens on `addr`, for the server called `what`.
+pub(super) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
+    TcpListener::bind(addr).await.map_err(|error| {
+        let text = format!(
+            "cannot serve {what} on {addr}: {error}; choose another address, or 0 to turn it off"
+        );
+        Error::new(ErrorKind::Config, text).because(error)
+    })
+}
+
+/// Serves connections for ever.
+///
+/// # Cancel safety
+/// Dropping it closes the listener and every connection.
+pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
+    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok(slot) = slots.clone().acquire_owned().await else { return };
+        while connections.try_join_next().is_some() {}
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let endpoints = endpoints.clone();
+                connections.spawn(async move {
+                    converse(stream, endpoints).await;
+                    drop(slot);
+                });
+            }
+            Err(error) => {
+                // Out of file descriptors, most likely: waiting is all that helps.
+                warn!(%error, "cannot accept a connection");
+                endpoints.clock.sleep(Duration::from_millis(100)).await;
+            }
+        }
+    }
+}
+
+/// Serves one connection.
+pub(super) async fn converse(stream: impl Io, endpoints: Endpoints) {
+    let clock = endpoints.clock.clone();
+    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+        let answer = endpoints.answer(request.method(), request.uri());
+        async move { Ok::<_, Infallible>(answer) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS)
+        .max_headers(64)
+        .max_buf_size(16 * 1024)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Some(Err(error)) = clock.within(LIFETIME, connection).await {
+        debug!(%error, "a probe connection ended early");
+    }
+}
+
+impl Endpoints {
+    fn answer(&self, method: &Method, uri: &Uri) -> Answer {
+        if method != Method::GET && method != Method::HEAD {
+            let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned());
+            answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return answer;
+        }
+        let path = percent_decode_str(uri.path()).decode_utf8_lossy();
+        let (endpoint, only) = match path.trim_start_matches('/').split_once('/') {
+            Some((endpoint, check)) => (endpoint.to_owned(), Some(check.to_owned())),
+            None => (path.trim_start_matches('/').to_owned(), None),
+        };
+        match (endpoint.as_str(), &self.metrics) {
+            ("healthz" | "livez", _) if self.probes => {
+                probe("healthz", self.vitals.alive(), only.as_deref(), uri)
+            }
+            ("readyz", _) if self.probes => {
+                probe("readyz", self.vitals.ready().checks, only.as_deref(), uri)
+            }
+            ("metrics", Some(metrics)) if only.is_none() => exposition(metrics),
+            _ => text(StatusCode::NOT_FOUND, format!("nothing is served at {path}\n")),
+        }
+    }
+}
+
+fn probe(endpoint: &str, checks: Vec<super::Check>, only: Option<&str>, uri: &Uri) -> Answer {
+    let only = only.filter(|only| !only.is_empty());
+    let parameters: Vec<(String, String)> = uri
+        .query()
+        .unwrap_or_default()
+        .split('&')
+        .map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decode = |part: &str| {
+                percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned()
+            };
+            (decode(key), decode(value))
+        })
+        .collect();
+    let verbose = parameters.iter().any(|(key, value)| key == "verbose" && value != "false");
+    let excluded: Vec<String> = parameters
+        .into_iter()
+        .filter(|(key, _)| key == "exclude")
+        .map(|(_, value)| value)
+        .collect();
+    let checks = chosen(checks, only, &excluded);
+    if let (Some(only), true) = (only, checks.is_empty()) {
+        return text(StatusCode::NOT_FOUND, format!("{endpoint} has no check {only:?}\n"));
+    }
+    let (ok, body) = print(endpoint, &checks, verbose);
+    text(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body)
+}
+
+fn exposition(metrics: &Metrics) -> Answer {
+    let body = metrics.encode();
+    let body = match body.strip_suffix("# EOF\n") {
+        Some(series) => format!("{series}{}# EOF\n", process::encode()),
+        None => body,
+    };
+    typed(StatusCode::OK, body, "application/openmetrics-text; version=1.0.0; charset=utf-8")
+}
+
+fn text(status: StatusCode, body: String) -> Answer {
+    typed(status, body, "text/plain; charset=utf-8")
+}
+
+fn typed(status: StatusCode, body: String, content_type: &'static str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    answer
+}

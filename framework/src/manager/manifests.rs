@@ -1,0 +1,299 @@
+//! What a cluster needs to run an operator, as YAML.
+//!
+//! Pure: nothing is read from a cluster. Roles hold exactly the grants of the controllers, and what
+//! the manager itself needs: its one Lease, events about it, and the definitions it installs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::{Value, json};
+
+use super::{Bind, Manager};
+use crate::error::{Error, ErrorKind};
+use crate::rbac::Rule;
+use crate::resource::ResourceExt;
+
+/// What [`Manager::manifests`] should print.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct ManifestOptions {
+    /// Namespace of the operator; default: its name.
+    pub namespace: Option<String>,
+    /// Container image; default: its name with the tag `latest`.
+    pub image: Option<String>,
+}
+
+impl ManifestOptions {
+    /// The operator's namespace.
+    #[must_use]
+    pub fn namespace(mut self, namespace: impl Into<String>) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// The operator's container image.
+    #[must_use]
+    pub fn image(mut self, image: impl Into<String>) -> Self {
+        self.image = Some(image.into());
+        self
+    }
+}
+
+/// Rules with their verbs joined per resource, sorted.
+pub(super) fn merged(rules: impl Iterator<Item = Rule>) -> Vec<Rule> {
+    let mut by_resource: BTreeMap<(String, String), BTreeSet<&'static str>> = BTreeMap::new();
+    for rule in rules {
+        by_resource.entry((rule.group, rule.resource)).or_default().extend(rule.verbs);
+    }
+    by_resource
+        .into_iter()
+        .map(|((group, resource), verbs)| Rule { group, resource, verbs })
+        .collect()
+}
+
+pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
+    let name = manager.display_name();
+    let sheet = Sheet {
+        name,
+        namespace: options.namespace.as_deref().unwrap_or(name),
+        image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
+        manager,
+    };
+    let documents = sheet.documents()?;
+    serde_saphyr::to_string_multiple(&documents).map_err(|error| {
+        Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
+    })
+}
+
+struct Sheet<'a> {
+    name: &'a str,
+    namespace: &'a str,
+    image: String,
+    manager: &'a Manager,
+}
+
+impl Sheet<'_> {
+    fn documents(&self) -> Result<Vec<Value>, Error> {
+        let mut documents = vec![self.object("v1", "Namespace", json!({}))];
+        for definition in self.definitions()? {
+            let mut document = serde_json::to_value(definition).map_err(|error| {
+                let text = format!("cannot print the definition {:?}", definition.name());
+                Error::new(ErrorKind::Other, text).because(error)
+            })?;
+            plain_numbers(&mut document);
+            documents.push(document);
+        }
+        documents.push(self.object("v1", "ServiceAccount", json!({})));
+        documents.extend(self.grants());
+        documents.extend(self.install_role());
+        if let Some(election) = &self.manager.election {
+            documents.extend(self.lease_role(&election.name));
+        }
+        documents.push(self.deployment());
+        Ok(documents)
+    }
+
+    /// Each definition once, by name.
+    fn definitions(&self) -> Result<Vec<&CustomResourceDefinition>, Error> {
+        let mut by_name = BTreeMap::new();
+        for definition in &self.manager.definitions {
+            match definition {
+                Ok(definition) => by_name.insert(definition.name(), definition),
+                Err(error) => return Err(Error::new(error.kind(), error.to_string())),
+            };
+        }
+        by_name.extend(self.manager.described.iter().map(|one| (one.name(), one)));
+        Ok(by_name.into_values().collect())
+    }
+
+    fn object(&self, api_version: &str, kind: &str, rest: Value) -> Value {
+        let cluster_scoped = matches!(kind, "Namespace" | "ClusterRole" | "ClusterRoleBinding");
+        let name = if kind == "Namespace" { self.namespace } else { self.name };
+        let mut object = json!({
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": { "name": name, "labels": { "app.kubernetes.io/name": self.name } },
+        });
+        if !cluster_scoped {
+            object["metadata"]["namespace"] = json!(self.namespace);
+        }
+        if let (Value::Object(object), Value::Object(rest)) = (&mut object, rest) {
+            object.extend(rest);
+        }
+        object
+    }
+
+    /// The controllers' grants: everywhere, or in the watched namespaces only (where grants on
+    /// cluster-scoped kinds do not work).
+    fn grants(&self) -> Vec<Value> {
+        let rules: Vec<Value> = self
+            .manager
+            .rules()
+            .iter()
+            .map(|rule| {
+                let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
+                rule_of(&rule.group, &rule.resource, &verbs)
+            })
+            .collect();
+        let mut objects = vec![self.role("ClusterRole", "", json!(rules))];
+        if self.manager.namespaces.is_empty() {
+            objects.push(self.binding("ClusterRole", "", None));
+        }
+        for namespace in &self.manager.namespaces {
+            objects.push(self.binding("ClusterRole", "", Some(namespace)));
+        }
+        objects
+    }
+
+    /// What installing definitions needs; none when nothing is installed.
+    fn install_role(&self) -> Vec<Value> {
+        let names: Vec<&str> =
+            self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let rule =
+            |verbs: &[_]| rule_of("apiextensions.k8s.io", "customresourcedefinitions", verbs);
+        // An apply that creates needs `create`, which names cannot limit.
+        let create = rule(&["create"]);
+        let mut named = rule(&["get", "patch"]);
+        named["resourceNames"] = json!(names);
+        let suffix = "-definitions";
+        vec![
+            self.role("ClusterRole", suffix, json!([create, named])),
+            self.binding("ClusterRole", suffix, None),
+        ]
+    }
+
+    /// The operator's own Lease and nobody else's, and events about it.
+    fn lease_role(&self, lease: &str) -> [Value; 2] {
+        let leases = |verbs: &[_]| rule_of("coordination.k8s.io", "leases", verbs);
+        let create = leases(&["create"]);
+        let mut own = leases(&["get", "update"]);
+        own["resourceNames"] = json!([lease]);
+        let events = rule_of("events.k8s.io", "events", &["create"]);
+        let suffix = "-leader-election";
+        [
+            self.role("Role", suffix, json!([create, own, events])),
+            self.binding("Role", suffix, Some(self.namespace)),
+        ]
+    }
+
+    fn role(&self, kind: &str, suffix: &str, rules: Value) -> Value {
+        let mut role = self.object(RBAC, kind, json!({ "rules": rules }));
+        role["metadata"]["name"] = json!(format!("{}{suffix}", self.name));
+        role
+    }
+
+    /// Binds a role to the operator's service account, in one namespace or everywhere.
+    fn binding(&self, role: &str, suffix: &str, namespace: Option<&str>) -> Value {
+        let kind = if namespace.is_some() { "RoleBinding" } else { "ClusterRoleBinding" };
+        let name = format!("{}{suffix}", self.name);
+        let mut binding = self.object(
+            RBAC,
+            kind,
+            json!({
+                "roleRef": {
+                    "apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": name,
+                },
+                "subjects": [{
+                    "kind": "ServiceAccount", "name": self.name, "namespace": self.namespace,
+                }],
+            }),
+        );
+        binding["metadata"]["name"] = json!(name);
+        if let Some(namespace) = namespace {
+            binding["metadata"]["namespace"] = json!(namespace);
+        }
+        binding
+    }
+
+    fn deployment(&self) -> Value {
+        let labels = json!({
+            "app.kubernetes.io/name": self.name, "control-plane": "controller-manager",
+        });
+        // The process must have ended by itself before the kubelet kills it.
+        let grace = self.manager.drain.as_secs() + 5;
+        self.object(
+            "apps/v1",
+            "Deployment",
+            json!({ "spec": {
+                "replicas": 1,
+                "selector": { "matchLabels": labels },
+                "template": {
+                    "metadata": { "labels": labels },
+                    "spec": {
+                        "serviceAccountName": self.name,
+                        "terminationGracePeriodSeconds": grace,
+                        "securityContext": {
+                            "runAsNonRoot": true,
+                            "seccompProfile": { "type": "RuntimeDefault" },
+                        },
+                        "containers": [self.container()],
+                    },
+                },
+            }}),
+        )
+    }
+
+    fn container(&self) -> Value {
+        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+        let mut environment =
+            vec![field("POD_NAME", "metadata.name"), field("POD_NAMESPACE", "metadata.namespace")];
+        if !self.manager.namespaces.is_empty() {
+            let namespaces = self.manager.namespaces.join(",");
+            environment.push(json!({ "name": "WATCH_NAMESPACE", "value": namespaces }));
+        }
+        let mut container = json!({
+            "name": "manager",
+            "image": self.image,
+            "env": environment,
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true,
+                "runAsNonRoot": true,
+                "runAsUser": 65532,
+                "capabilities": { "drop": ["ALL"] },
+            },
+            "resources": {
+                "requests": { "cpu": "10m", "memory": "64Mi" },
+                "limits": { "cpu": "500m", "memory": "128Mi" },
+            },
+        });
+        if let Bind::Default(addr) | Bind::At(addr) = self.manager.health {
+            let probe = |path: &str, delay: u32, period: u32| {
+                json!({
+                    "httpGet": { "path": path, "port": "health" },
+                    "initialDelaySeconds": delay,
+                    "periodSeconds": period,
+                })
+            };
+            container["ports"] = json!([{ "name": "health", "containerPort": addr.port() }]);
+            container["livenessProbe"] = probe("/healthz", 15, 20);
+            container["readinessProbe"] = probe("/readyz", 5, 10);
+        }
+        container
+    }
+}
+
+fn rule_of(group: &str, resource: &str, verbs: &[&str]) -> Value {
+    json!({ "apiGroups": [group], "resources": [resource], "verbs": verbs })
+}
+
+/// Bounds in schemas are floating-point numbers; people write 50, not 50.0.
+pub(super) fn plain_numbers(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(plain_numbers),
+        Value::Object(fields) => fields.values_mut().for_each(plain_numbers),
+        Value::Number(number) if number.is_f64() => {
+            let whole = number.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < EXACT);
+            if let Some(whole) = whole {
+                *value = Value::from(whole as i64);
+            }
+        }
+        _ => {}
+    }
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io/v1";

@@ -1,0 +1,297 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio_util::sync::CancellationToken;
+
+use super::health::Vitals;
+use super::http::{Endpoints, converse};
+use super::*;
+use crate::controller::{ControllerRun, ControllerState};
+use crate::error::ErrorKind;
+use crate::informer::InformerRegistry;
+use crate::metrics::names;
+
+fn nowhere() -> Client {
+    Client::offline()
+}
+
+/// A controller that takes `needs` to end after it was asked to.
+#[derive(Debug)]
+struct Slow {
+    needs: Duration,
+    started: AtomicUsize,
+    fails: bool,
+}
+
+impl Slow {
+    fn new(needs: Duration) -> Arc<Self> {
+        Arc::new(Self { needs, started: AtomicUsize::new(0), fails: false })
+    }
+}
+
+impl ErasedController for Slow {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn rules(&self) -> Vec<Rule> {
+        let rule = |resource: &str, verbs: &[&'static str]| Rule {
+            group: "apps".to_owned(),
+            resource: resource.to_owned(),
+            verbs: verbs.iter().copied().collect(),
+        };
+        vec![
+            rule("deployments", &["watch", "list"]),
+            rule("deployments", &["patch", "list"]),
+            rule("deployments/status", &["get"]),
+        ]
+    }
+
+    fn attach(&self, _: &InformerRegistry) {}
+
+    fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
+        Box::pin(async move {
+            self.started.fetch_add(1, Ordering::Relaxed);
+            if self.fails {
+                return true;
+            }
+            run.stop.cancelled().await;
+            tokio::time::timeout(run.drain, tokio::time::sleep(self.needs)).await.is_ok()
+        })
+    }
+
+    fn state(&self) -> ControllerState {
+        ControllerState::default()
+    }
+}
+
+fn operator(controller: &Arc<Slow>) -> Manager {
+    let controller: Arc<dyn ErasedController> = controller.clone();
+    Manager::new(nowhere())
+        .erased_controller(controller)
+        .without_health()
+        .without_metrics()
+        .without_signals()
+}
+
+async fn until_started(controller: &Slow) {
+    while controller.started.load(Ordering::Relaxed) == 0 {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_a_stop_waits_for_running_reconciles() {
+    let controller = Slow::new(Duration::from_secs(20));
+    let running = operator(&controller).start();
+    until_started(&controller).await;
+    assert!(running.readiness().is_ready());
+    let asked = tokio::time::Instant::now();
+    running.stop();
+    assert!(!running.readiness().is_ready(), "readiness falls at once");
+    assert_eq!(running.join().await.unwrap(), Exit::Drained);
+    assert!(asked.elapsed() >= Duration::from_secs(20));
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_reconciles_beyond_the_drain_time_are_cut_and_the_exit_says_so() {
+    let controller = Slow::new(Duration::from_secs(3_600));
+    let running = operator(&controller).drain(Duration::from_secs(5)).start();
+    until_started(&controller).await;
+    let asked = tokio::time::Instant::now();
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Cut);
+    assert!(asked.elapsed() <= Duration::from_secs(7), "{:?}", asked.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_ends_by_itself_ends_the_operator_with_its_name() {
+    let controller =
+        Arc::new(Slow { needs: Duration::ZERO, started: AtomicUsize::new(0), fails: true });
+    let error = operator(&controller).run().await.unwrap_err();
+    assert!(error.to_string().contains("\"slow\""), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unsafe_election_is_refused_before_anything_runs() {
+    let controller = Slow::new(Duration::ZERO);
+    let settings = LeaderElection::new("ops").lease_duration(Duration::from_secs(11));
+    let error = operator(&controller).leader_election_with(settings).run().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert_eq!(controller.started.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn probes_and_metrics_are_served_on_a_free_port_when_asked() {
+    let controller = Slow::new(Duration::ZERO);
+    let local = "127.0.0.1:0".parse().unwrap();
+    let running = operator(&controller).health(local).metrics(local).start();
+    let (health, metrics) =
+        (running.health_addr().await.unwrap(), running.metrics_addr().await.unwrap());
+    assert_ne!(health, metrics);
+    assert!(fetch(health, "/healthz").await.contains("200 OK"));
+    assert!(fetch(metrics, "/metrics").await.contains("# EOF"));
+    assert!(fetch(metrics, "/healthz").await.contains("404"));
+    running.stop();
+    running.join().await.unwrap();
+    assert!(tokio::net::TcpStream::connect(health).await.is_err(), "still listening");
+}
+
+async fn fetch(addr: SocketAddr, path: &str) -> String {
+    talk(tokio::net::TcpStream::connect(addr).await.unwrap(), &get(path)).await
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+}
+
+async fn talk(mut stream: impl crate::client::Io, request: &str) -> String {
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+fn endpoints() -> Endpoints {
+    let client = nowhere();
+    let vitals = Vitals {
+        stop: CancellationToken::new(),
+        informers: InformerRegistry::new(client.clone(), Vec::new()),
+        elector: None,
+        starting: parking_lot::Mutex::new(None),
+        gate: parking_lot::Mutex::new(None),
+    };
+    client.seams().metrics.count(&names::RECONCILE, &["slow", "success"], 3);
+    Endpoints {
+        vitals: Arc::new(vitals),
+        clock: client.seams().clock.clone(),
+        probes: true,
+        metrics: Some(client.seams().metrics.clone()),
+    }
+}
+
+async fn ask(endpoints: &Endpoints, request: &str) -> String {
+    let (here, there) = tokio::io::duplex(4096);
+    let server = tokio::spawn(converse(there, endpoints.clone()));
+    let answer = talk(here, request).await;
+    server.await.unwrap();
+    answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn readiness_names_what_is_missing_and_why() {
+    let endpoints = endpoints();
+    assert!(ask(&endpoints, &get("/readyz")).await.ends_with("\r\n\r\nok"));
+    *endpoints.vitals.starting.lock() = Some("installing definitions".to_owned());
+    let answer = ask(&endpoints, &get("/readyz")).await;
+    assert!(answer.contains("503"), "{answer}");
+    assert!(answer.contains("[-]start failed: installing definitions"), "{answer}");
+    let answer = ask(&endpoints, &get("/readyz?exclude=start")).await;
+    assert!(answer.ends_with("ok"), "{answer}");
+    let answer = ask(&endpoints, &get("/readyz/start?verbose")).await;
+    assert!(answer.contains("503"), "{answer}");
+    assert!(ask(&endpoints, &get("/readyz/nothing")).await.contains("404"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn liveness_does_not_depend_on_readiness() {
+    let endpoints = endpoints();
+    endpoints.vitals.stop.cancel();
+    assert!(ask(&endpoints, &get("/readyz")).await.contains("[-]shutdown failed: stopping"));
+    assert!(ask(&endpoints, &get("/healthz?verbose")).await.contains("[+]ping ok"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_carry_the_operators_and_the_processes_series_in_one_document() {
+    let answer = ask(&endpoints(), &get("/metrics")).await;
+    assert!(answer.contains("application/openmetrics-text"), "{answer}");
+    let series = r#"controller_runtime_reconcile_total{controller="slow",result="success"} 3"#;
+    assert!(answer.contains(series), "{answer}");
+    assert!(answer.ends_with("# EOF\n"), "{answer}");
+    assert_eq!(answer.matches("# EOF").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_client_that_never_finishes_its_headers_is_cut_off() {
+    let endpoints = endpoints();
+    let started = tokio::time::Instant::now();
+    ask(&endpoints, "GET /healthz HTTP/1.1\r\nhost:").await;
+    assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn probes_answer_only_reads() {
+    let request =
+        "POST /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+    assert!(ask(&endpoints(), request).await.contains("405"));
+}
+
+#[tokio::test]
+async fn manifests_hold_the_grants_once_and_only_the_own_lease() {
+    let controller = Slow::new(Duration::ZERO);
+    let options = ManifestOptions::default().namespace("sites").image("registry.test/ops:1");
+    let text = operator(&controller).leader_election("ops").manifests(&options).unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let kinds: Vec<&str> =
+        documents.iter().filter_map(|document| document["kind"].as_str()).collect();
+    assert_eq!(
+        kinds,
+        [
+            "Namespace",
+            "ServiceAccount",
+            "ClusterRole",
+            "ClusterRoleBinding",
+            "Role",
+            "RoleBinding",
+            "Deployment"
+        ]
+    );
+    let rules = documents[2]["rules"].as_array().unwrap();
+    assert_eq!(rules.len(), 2);
+    assert_eq!(rules[0]["verbs"], serde_json::json!(["list", "patch", "watch"]));
+    assert_eq!(documents[4]["rules"][1]["resourceNames"], serde_json::json!(["ops"]));
+    assert_eq!(documents[0]["metadata"]["name"], "sites");
+}
+
+#[tokio::test]
+async fn d7_the_deployment_gives_the_drain_its_time_and_is_restricted() {
+    let controller = Slow::new(Duration::ZERO);
+    let manager = operator(&controller).drain(Duration::from_secs(40)).name("ops");
+    let text = manager.manifests(&ManifestOptions::default()).unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let pod = &documents.last().unwrap()["spec"]["template"]["spec"];
+    assert_eq!(pod["terminationGracePeriodSeconds"], 45);
+    let security = &pod["containers"][0]["securityContext"];
+    assert_eq!(security["readOnlyRootFilesystem"], true);
+    assert_eq!(security["capabilities"]["drop"], serde_json::json!(["ALL"]));
+    assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+}
+
+#[test]
+fn bounds_are_printed_as_people_write_them() {
+    let mut value = serde_json::json!({ "maximum": 50.0, "items": [{ "minimum": 0.5 }, 7] });
+    super::manifests::plain_numbers(&mut value);
+    let expected = serde_json::json!({ "maximum": 50, "items": [{ "minimum": 0.5 }, 7] });
+    assert_eq!(value, expected);
+    assert_eq!(value.to_string(), r#"{"items":[{"minimum":0.5},7],"maximum":50}"#);
+}
+
+#[tokio::test]
+async fn an_operator_of_some_namespaces_is_granted_nothing_elsewhere() {
+    let controller = Slow::new(Duration::ZERO);
+    let manager = operator(&controller).namespaces(["a", "b"]).name("ops");
+    let text = manager.manifests(&ManifestOptions::default()).unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+    assert!(documents.iter().all(|document| document["kind"] != "ClusterRoleBinding"));
+    let bound: Vec<&str> = documents
+        .iter()
+        .filter(|document| document["kind"] == "RoleBinding")
+        .filter_map(|document| document["metadata"]["namespace"].as_str())
+        .collect();
+    assert_eq!(bound, ["a", "b"]);
+    let environment =
+        &documents.last().unwrap()["spec"]["template"]["spec"]["containers"][0]["env"];
+    assert!(environment.to_string().contains(r#""value":"a,b""#), "{environment}");
+}

@@ -1,0 +1,88 @@
+//! Turns skimmed bytes into deltas and hands them over, one batch per network read.
+
+use std::sync::Arc;
+
+use super::handoff::{Handoff, StoreDelta};
+use crate::delta::Delta;
+use crate::metrics::{Metrics, names};
+use crate::resource::{ClusterId, ObjectKey};
+use crate::store::{self, Mark, Milestone, Run, Sighting};
+use crate::wire::Skim;
+
+/// Where a reflector's findings go.
+pub(crate) struct Feed {
+    pub(crate) store: Arc<store::Core>,
+    pub(crate) handoff: Arc<Handoff>,
+    pub(crate) metrics: Metrics,
+    /// Number of the reflector within its informer.
+    pub(crate) scope: usize,
+    pub(crate) namespace: Option<Arc<str>>,
+    pub(crate) run: Run,
+    /// Is this the first list?
+    pub(crate) is_initial: bool,
+    /// May a cached object of the same version stand for a listed one? Not across epochs.
+    pub(crate) reuse: bool,
+    pub(crate) batch: Vec<StoreDelta>,
+}
+
+impl Feed {
+    /// Begins a new pass over the scope.
+    pub(crate) fn begin_run(&mut self) {
+        self.run.number = self.run.number.saturating_add(1);
+    }
+
+    /// An object as a list shows it; what is cached in this version already is not copied.
+    pub(crate) fn listed(&mut self, skim: &Skim<'_>) {
+        let cached = if self.reuse { self.store.same_version(skim) } else { None };
+        let object = cached.unwrap_or_else(|| self.store.object(skim));
+        self.batch.push(Delta::Put(self.sighting(object)));
+    }
+
+    /// An object as a watch shows it.
+    pub(crate) fn changed(&mut self, skim: &Skim<'_>) {
+        let object = self.store.object(skim);
+        self.batch.push(Delta::Put(self.sighting(object)));
+    }
+
+    pub(crate) fn delete(&mut self, skim: &Skim<'_>) {
+        let object = self.store.object(skim);
+        self.batch.push(Delta::Delete(self.sighting(object)));
+    }
+
+    /// The object is there, but its new state cannot be kept: the old one stays.
+    pub(crate) fn keep(&mut self, skim: &Skim<'_>) {
+        let key =
+            ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(ClusterId::default());
+        if let Some(object) = self.store.get_seen(&key) {
+            self.batch.push(Delta::Put(self.sighting(object)));
+        }
+    }
+
+    fn sighting(&self, object: Arc<store::Object>) -> Sighting {
+        Sighting { object, run: self.run, is_initial: self.is_initial }
+    }
+
+    pub(crate) fn mark(&mut self, what: Milestone, resource_version: &str) {
+        self.batch.push(Delta::Mark(Mark {
+            scope: self.scope,
+            namespace: self.namespace.clone(),
+            run: self.run,
+            resource_version: Arc::from(resource_version),
+            what,
+        }));
+    }
+
+    /// Counts a frame that did not become a delta.
+    pub(crate) fn dropped(&self, reason: &str) {
+        let resource = self.store.info().group_resource();
+        self.metrics.count(&names::INFORMER_DROPPED, &[&resource, reason], 1);
+    }
+
+    /// Hands the batch over and waits until there is room for the next.
+    pub(crate) async fn flush(&mut self) {
+        if !self.batch.is_empty() {
+            self.handoff.push(self.batch.drain(..));
+            self.handoff.room().await;
+        }
+    }
+}

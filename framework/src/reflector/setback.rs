@@ -1,0 +1,147 @@
+//! Why a reflector's request ended, and so what it does next.
+
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
+
+/// The end of an attempt. None is fatal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Setback {
+    /// The stream came to its end in order: go on at once.
+    Ended,
+    /// The server's versions went backwards: list again at once.
+    NewEpoch,
+    /// The server does not speak streaming lists: list in pages, at once.
+    Unsupported(String),
+    /// Go on from the same version after a pause.
+    Failed(String),
+    /// The version cannot be used any more: list again after a pause.
+    Stale { cause: &'static str, why: String },
+    /// The server asks to slow down.
+    Throttled { after: Option<Duration>, why: String },
+    /// 401 or 403.
+    Refused(String),
+    /// 404: the kind is not served.
+    Absent(String),
+}
+
+/// What was being done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum During {
+    Page,
+    StreamingList,
+    Watch,
+}
+
+/// What follows from an error answer, or from an ERROR frame.
+pub(crate) fn judge(error: &Error, during: During) -> Setback {
+    let why = explain(error);
+    if is_too_large(error) {
+        return Setback::Stale { cause: "too_large", why };
+    }
+    match error.kind() {
+        ErrorKind::Expired => Setback::Stale { cause: "expired", why },
+        ErrorKind::NotFound => Setback::Absent(why),
+        ErrorKind::Forbidden | ErrorKind::Unauthorized => Setback::Refused(why),
+        ErrorKind::TooManyRequests => Setback::Throttled { after: error.retry_after(), why },
+        ErrorKind::Connect
+        | ErrorKind::Transport
+        | ErrorKind::Timeout
+        | ErrorKind::Ambiguous
+        | ErrorKind::Config
+        | ErrorKind::Cancelled => Setback::Failed(why),
+        ErrorKind::Server if !is_not_offered(error) => Setback::Failed(why),
+        _ => match during {
+            During::StreamingList => Setback::Unsupported(why),
+            During::Watch => Setback::Stale { cause: "refused", why },
+            During::Page => Setback::Failed(why),
+        },
+    }
+}
+
+/// 405 and 501: this server will never do it.
+fn is_not_offered(error: &Error) -> bool {
+    error.status().is_some_and(|status| matches!(status.code, 405 | 501))
+}
+
+/// The version asked for is one that this server has not reached. Older servers say it in the text
+/// only.
+fn is_too_large(error: &Error) -> bool {
+    error.status().is_some_and(|status| {
+        status.message.contains("oo large resource version")
+            || status.details.as_ref().is_some_and(|details| {
+                details.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
+            })
+    })
+}
+
+fn explain(error: &Error) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{ApiStatus, StatusCause, StatusDetails};
+
+    fn answer(code: u16, reason: &str, message: &str) -> Error {
+        Error::from_status(
+            "watch pods",
+            ApiStatus {
+                code,
+                reason: reason.to_owned(),
+                message: message.to_owned(),
+                ..ApiStatus::default()
+            },
+        )
+    }
+
+    /// B3, A15: no answer is fatal; each has its own next step.
+    #[test]
+    fn every_error_answer_has_a_next_step() {
+        let stale = |cause| move |next: &Setback| matches!(next, Setback::Stale { cause: c, .. } if *c == cause);
+        assert!(stale("expired")(&judge(&answer(410, "Expired", ""), During::Watch)));
+        assert!(stale("expired")(&judge(&answer(410, "Gone", ""), During::Page)));
+        assert!(matches!(judge(&answer(404, "NotFound", ""), During::Watch), Setback::Absent(_)));
+        assert!(matches!(judge(&answer(403, "Forbidden", ""), During::Page), Setback::Refused(_)));
+        assert!(matches!(judge(&answer(401, "", ""), During::Watch), Setback::Refused(_)));
+        assert!(matches!(judge(&answer(429, "", ""), During::Watch), Setback::Throttled { .. }));
+        for code in [500, 502, 503, 504] {
+            assert!(matches!(judge(&answer(code, "", ""), During::Watch), Setback::Failed(_)));
+        }
+        assert!(stale("refused")(&judge(&answer(400, "BadRequest", ""), During::Watch)));
+        for code in [400, 422, 405] {
+            let next = judge(&answer(code, "", ""), During::StreamingList);
+            assert!(matches!(next, Setback::Unsupported(_)), "{code}: {next:?}");
+        }
+    }
+
+    #[test]
+    fn a_version_that_is_too_large_is_told_in_three_spellings() {
+        let by_cause = Error::from_status(
+            "watch pods",
+            ApiStatus {
+                code: 504,
+                details: Some(StatusDetails {
+                    causes: vec![StatusCause {
+                        reason: "ResourceVersionTooLarge".to_owned(),
+                        ..StatusCause::default()
+                    }],
+                    ..StatusDetails::default()
+                }),
+                ..ApiStatus::default()
+            },
+        );
+        for error in [
+            by_cause,
+            answer(504, "Timeout", "Timeout: Too large resource version: 9, current: 4"),
+            answer(500, "", "too large resource version"),
+        ] {
+            let next = judge(&error, During::Watch);
+            assert!(matches!(next, Setback::Stale { cause: "too_large", .. }), "{next:?}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Waits until an operator has nothing left to do.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::time::Duration;
+
+use crate::error::{Error, ErrorKind};
+use crate::informer::CacheView;
+use crate::manager::{Exit, Running};
+use crate::resource::{ObjectKey, ResourceExt};
+
+/// Long enough for some retries with backoff; simulated time costs nothing.
+const DEADLINE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// An operator that runs inside a test. Dropping it ends it at once, as a crash would.
+#[derive(Debug)]
+pub struct RunningOperator {
+    running: Running,
+}
+
+impl Deref for RunningOperator {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.running
+    }
+}
+
+impl RunningOperator {
+    pub(super) fn new(running: Running) -> Self {
+        Self { running }
+    }
+
+    /// Waits until nothing is queued, in work or in failure backoff, and every cache shows what the
+    /// server stores, key by key. A requeue after a success is not waited for.
+    ///
+    /// # Panics
+    /// When that is not so after 60 s, or the operator ends; the text says what was left.
+    pub async fn settled(&self) {
+        if let Err(error) = self.try_settled(DEADLINE).await {
+            panic!("{error}");
+        }
+    }
+
+    /// As [`settled`](Self::settled), within `deadline`.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`] with what was left to do.
+    pub async fn try_settled(&self, deadline: Duration) -> Result<(), Error> {
+        let clock = self.running.client().seams().clock.clone();
+        let mut left = Vec::new();
+        let wait = async {
+            loop {
+                left = self.left_to_do().await;
+                if left.is_empty() || !self.running.is_running() {
+                    return;
+                }
+                clock.sleep(PAUSE).await;
+            }
+        };
+        let in_time = clock.within(deadline, wait).await.is_some();
+        if !self.running.is_running() {
+            return Err(Error::new(ErrorKind::Other, "the operator has ended; join it to see why"));
+        }
+        if in_time {
+            return Ok(());
+        }
+        let text = format!(
+            "the operator was not settled after {} s; left to do:\n  {}",
+            deadline.as_secs(),
+            left.join("\n  ")
+        );
+        Err(Error::new(ErrorKind::Timeout, text))
+    }
+
+    /// Asks it to stop and waits until it has.
+    ///
+    /// # Panics
+    /// When it ended with an error.
+    pub async fn stop(self) -> Exit {
+        self.running.stop();
+        match self.running.join().await {
+            Ok(exit) => exit,
+            Err(error) => panic!("the operator ended with an error: {error:?}"),
+        }
+    }
+
+    /// What keeps it from being settled. Controllers are asked before and after the caches were
+    /// compared, so that work which began meanwhile is seen.
+    async fn left_to_do(&self) -> Vec<String> {
+        let readiness = self.running.readiness();
+        let mut left: Vec<String> = readiness
+            .checks
+            .into_iter()
+            .filter(|check| !check.ok)
+            .map(|check| format!("{}: {}", check.name, check.detail))
+            .collect();
+        if !left.is_empty() {
+            return left;
+        }
+        let before = self.running.states();
+        left.extend(self.busy());
+        if left.is_empty() {
+            for view in self.running.informers().views() {
+                if !view.is_told {
+                    left.push(format!("{}: listeners are being told a change", view.info));
+                }
+                left.extend(self.differences(&view).await);
+            }
+        }
+        if left.is_empty() {
+            left.extend(self.busy());
+        }
+        if left.is_empty() && self.running.states() != before {
+            left.push("a controller worked meanwhile".to_owned());
+        }
+        left
+    }
+
+    fn busy(&self) -> Vec<String> {
+        self.running
+            .states()
+            .into_iter()
+            .filter(|(_, state)| state.queued + state.working + state.backing_off > 0)
+            .map(|(name, state)| {
+                format!(
+                    "controller {name:?}: {} queued, {} in work, {} waiting for a retry, {} done",
+                    state.queued, state.working, state.backing_off, state.reconciles
+                )
+            })
+            .collect()
+    }
+
+    async fn differences(&self, view: &CacheView) -> Vec<String> {
+        let mut cached: BTreeMap<&ObjectKey, &str> =
+            view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
+        let mut left = Vec::new();
+        for namespace in &view.namespaces {
+            let api = self.running.client().dynamic(view.info.clone(), namespace.as_deref());
+            let items = match api.list().await {
+                Ok(list) => list.items,
+                // A kind that is not served has no objects.
+                Err(error) if error.is_not_found() => Vec::new(),
+                Err(error) => return vec![format!("cache {}: {error}", view.info)],
+            };
+            for object in &items {
+                let (key, stored) = (object.key(), object.resource_version());
+                match cached.remove(&key) {
+                    Some(version) if version == stored => {}
+                    Some(version) => left.push(format!(
+                        "cache {}: {key} is at {version}, the server at {stored}",
+                        view.info
+                    )),
+                    None => left.push(format!("cache {}: {key} has not arrived", view.info)),
+                }
+            }
+        }
+        let gone = |key: &&ObjectKey| format!("cache {}: {key} is gone on the server", view.info);
+        left.extend(cached.keys().map(gone));
+        left
+    }
+}

@@ -1,0 +1,363 @@
+//! A JSON scanner that finds where values end, over pieces that may be cut anywhere.
+//!
+//! It checks no more syntax than it needs to find boundaries: what is between them is judged by
+//! whoever decodes it, so that one bad object does not hide its neighbours.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use memchr::memchr2;
+
+/// Bytes that are not the JSON that was expected there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    message: Cow<'static, str>,
+}
+
+impl Malformed {
+    pub(crate) fn new(message: impl Into<Cow<'static, str>>) -> Self {
+        Self { message: message.into() }
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Malformed {}
+
+/// A piece of a stream: whole, or only the beginning of one that was too large to keep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part<'a> {
+    Whole(&'a [u8]),
+    TooLarge(&'a [u8]),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Start,
+    Bare,
+    Nested,
+    Text,
+    Escape,
+}
+
+/// Finds the end of one value; feed it the pieces in order.
+#[derive(Clone, Debug)]
+pub(crate) struct ValueScan {
+    mode: Mode,
+    depth: u32,
+}
+
+impl Default for ValueScan {
+    fn default() -> Self {
+        Self { mode: Mode::Start, depth: 0 }
+    }
+}
+
+impl ValueScan {
+    /// The number of bytes of `piece` up to the value's end; `None` when it goes on. A bare word
+    /// (number, `true`, …) ends before the delimiter, which is not consumed.
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while at < piece.len() {
+            match self.mode {
+                Mode::Start => {
+                    self.mode = match piece[at] {
+                        b'"' => Mode::Text,
+                        b'{' | b'[' => {
+                            self.depth = 1;
+                            Mode::Nested
+                        }
+                        _ => Mode::Bare,
+                    };
+                    at += 1;
+                }
+                Mode::Bare => match piece[at] {
+                    b',' | b']' | b'}' | b':' | b' ' | b'\n' | b'\r' | b'\t' => return Some(at),
+                    _ => at += 1,
+                },
+                Mode::Text => match memchr2(b'"', b'\\', &piece[at..]) {
+                    None => return None,
+                    Some(skipped) => {
+                        at += skipped + 1;
+                        if piece[at - 1] == b'\\' {
+                            self.mode = Mode::Escape;
+                        } else if self.depth == 0 {
+                            return Some(at);
+                        } else {
+                            self.mode = Mode::Nested;
+                        }
+                    }
+                },
+                Mode::Escape => {
+                    self.mode = Mode::Text;
+                    at += 1;
+                }
+                Mode::Nested => {
+                    at = self.nested(piece, at);
+                    if self.depth == 0 {
+                        return Some(at);
+                    }
+                }
+            }
+        }
+        None
+    }
+
+    /// Runs to the next string, or to the end of the value.
+    fn nested(&mut self, piece: &[u8], from: usize) -> usize {
+        for (i, byte) in piece[from..].iter().enumerate() {
+            match byte {
+                b'"' => {
+                    self.mode = Mode::Text;
+                    return from + i + 1;
+                }
+                b'{' | b'[' => self.depth = self.depth.saturating_add(1),
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return from + i + 1;
+                    }
+                }
+                _ => {}
+            }
+        }
+        piece.len()
+    }
+}
+
+pub(crate) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
+}
+
+pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+    while bytes.get(at).copied().is_some_and(is_space) {
+        at += 1;
+    }
+    at
+}
+
+/// The end of the value that starts at `at`.
+fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+    let mut scan = ValueScan::default();
+    match scan.feed(&bytes[at..]) {
+        Some(0) => Err(Malformed::new("a value is missing")),
+        Some(length) => Ok(at + length),
+        None if scan.mode == Mode::Bare => Ok(bytes.len()),
+        None => Err(Malformed::new("a value does not end")),
+    }
+}
+
+/// One member of an object, by position.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member<'a> {
+    /// The name as it stands there, without quotes; names with escapes are never ours.
+    pub(crate) name: &'a [u8],
+    pub(crate) value: &'a [u8],
+    /// Where the name's quote stands.
+    pub(crate) start: usize,
+    /// Where the value ends.
+    pub(crate) end: usize,
+}
+
+/// Goes through an object's members; `each` says whether to go on. Returns where the closing brace
+/// stands, or `None` when `each` stopped. On truncated input the members before the cut have been
+/// seen.
+pub(crate) fn members<'a>(
+    bytes: &'a [u8],
+    each: &mut dyn FnMut(Member<'a>) -> bool,
+) -> Result<Option<usize>, Malformed> {
+    let mut at = skip_space(bytes, 0);
+    if bytes.get(at) != Some(&b'{') {
+        return Err(Malformed::new("an object was expected"));
+    }
+    at = skip_space(bytes, at + 1);
+    if bytes.get(at) == Some(&b'}') {
+        return Ok(Some(at));
+    }
+    loop {
+        let start = at;
+        if bytes.get(at) != Some(&b'"') {
+            return Err(Malformed::new("a member name was expected"));
+        }
+        at = value_end(bytes, at)?;
+        let name = &bytes[start + 1..at - 1];
+        at = skip_space(bytes, at);
+        if bytes.get(at) != Some(&b':') {
+            return Err(Malformed::new("a colon was expected"));
+        }
+        at = skip_space(bytes, at + 1);
+        let end = value_end(bytes, at)?;
+        if !each(Member { name, value: &bytes[at..end], start, end }) {
+            return Ok(None);
+        }
+        at = skip_space(bytes, end);
+        match bytes.get(at) {
+            Some(b',') => at = skip_space(bytes, at + 1),
+            Some(b'}') => return Ok(Some(at)),
+            _ => return Err(Malformed::new("a comma or the object's end was expected")),
+        }
+    }
+}
+
+/// Goes through an array's elements; each comes with its position.
+pub(crate) fn elements<'a>(
+    bytes: &'a [u8],
+    each: &mut dyn FnMut(usize, &'a [u8]),
+) -> Result<(), Malformed> {
+    let mut at = skip_space(bytes, 0);
+    if bytes.get(at) != Some(&b'[') {
+        return Err(Malformed::new("an array was expected"));
+    }
+    at = skip_space(bytes, at + 1);
+    if bytes.get(at) == Some(&b']') {
+        return Ok(());
+    }
+    loop {
+        let end = value_end(bytes, at)?;
+        each(at, &bytes[at..end]);
+        at = skip_space(bytes, end);
+        match bytes.get(at) {
+            Some(b',') => at = skip_space(bytes, at + 1),
+            Some(b']') => return Ok(()),
+            _ => return Err(Malformed::new("a comma or the array's end was expected")),
+        }
+    }
+}
+
+/// The text of a JSON string; `None` for anything else.
+pub(crate) fn text(value: &[u8]) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if inner.contains(&b'\\') {
+        return serde_json::from_slice::<String>(value).ok().map(Cow::Owned);
+    }
+    std::str::from_utf8(inner).ok().map(Cow::Borrowed)
+}
+
+/// The value at `path`, for paths through objects only.
+pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+    let Some((first, rest)) = path.split_first() else {
+        return Some(bytes);
+    };
+    let mut found = None;
+    // A malformed tail does not take back what was found before it.
+    let _ = members(bytes, &mut |member| {
+        if member.name == first.as_bytes() {
+            found = Some(member.value);
+        }
+        found.is_none()
+    });
+    object_at_path(found?, rest)
+}
+
+/// The scalars at `path` as text; arrays along the path fan out, null and objects give nothing.
+pub(crate) fn values_at(bytes: &[u8], path: &[&str], out: &mut Vec<String>) {
+    if bytes.first() == Some(&b'[') {
+        let _ = elements(bytes, &mut |_, element| values_at(element, path, out));
+        return;
+    }
+    let Some((first, rest)) = path.split_first() else {
+        out.extend(scalar(bytes));
+        return;
+    };
+    let _ = members(bytes, &mut |member| {
+        let found = member.name == first.as_bytes();
+        if found {
+            values_at(member.value, rest, out);
+        }
+        !found
+    });
+}
+
+fn scalar(value: &[u8]) -> Option<String> {
+    match value.first()? {
+        b'"' => text(value).map(Cow::into_owned),
+        b'{' | b'n' => None,
+        _ => {
+            let word = std::str::from_utf8(value).ok()?;
+            // 1.0 and 1e0 are the number that Rust prints as 1.
+            if word.starts_with(|first: char| first != 't' && first != 'f')
+                && word.contains(['.', 'e', 'E'])
+            {
+                return word.parse::<f64>().ok().map(|number| number.to_string());
+            }
+            Some(word.to_owned())
+        }
+    }
+}
+
+/// The path of the value that `offset` falls into, such as `.spec.ports[0].port`.
+pub(crate) fn path_at(bytes: &[u8], offset: usize) -> String {
+    let mut path = String::new();
+    let (mut from, mut value) = (0, bytes);
+    loop {
+        let target = offset.saturating_sub(from);
+        let mut next = None;
+        if value.first() == Some(&b'[') {
+            let mut index = 0;
+            let _ = elements(value, &mut |at, element| {
+                if (at..=at + element.len()).contains(&target) && next.is_none() {
+                    next = Some((format!("[{index}]"), at, element));
+                }
+                index += 1;
+            });
+        } else if value.first() == Some(&b'{') {
+            let _ = members(value, &mut |member| {
+                if (member.start..=member.end).contains(&target) {
+                    let name = String::from_utf8_lossy(member.name);
+                    let at = member.end - member.value.len();
+                    next = Some((format!(".{name}"), at, member.value));
+                }
+                next.is_none()
+            });
+        }
+        let Some((step, at, inner)) = next else {
+            return path;
+        };
+        path.push_str(&step);
+        from += at;
+        value = inner;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_ends_at_its_own_brace_whatever_its_strings_hold() {
+        let value = br#"{"a":"}\\\"]","b":[{"c":"\u007d"}]}"#;
+        let mut tail = value.to_vec();
+        tail.extend_from_slice(b",{}");
+        for cut in 0..value.len() {
+            let mut scan = ValueScan::default();
+            assert_eq!(scan.feed(&tail[..cut]), None, "cut at {cut}");
+            assert_eq!(scan.feed(&tail[cut..]), Some(value.len() - cut), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn values_fan_out_over_lists_and_numbers_are_printed_as_rust_prints_them() {
+        let object = br#"{"spec":{"rules":[{"host":"a"},{"host":null},{"x":1},{"host":"b\n"}],"n":7,"f":1.0,"t":true}}"#;
+        let at = |path: &[&str]| {
+            let mut out = Vec::new();
+            values_at(object, path, &mut out);
+            out
+        };
+        assert_eq!(at(&["spec", "rules", "host"]), ["a", "b\n"]);
+        assert_eq!(at(&["spec", "n"]), ["7"]);
+        assert_eq!(at(&["spec", "f"]), ["1"]);
+        assert_eq!(at(&["spec", "t"]), ["true"]);
+        assert!(at(&["spec", "absent"]).is_empty());
+    }
+
+    #[test]
+    fn an_offset_is_told_as_a_path() {
+        let object = br#"{"a":1,"spec":{"ports":[{"port":1},{"port":"x"}]}}"#;
+        let offset = object.iter().position(|b| *b == b'x').unwrap();
+        assert_eq!(path_at(object, offset), ".spec.ports[1].port");
+    }
+}

@@ -1,0 +1,351 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn at(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn core(workers: usize) -> Core<u8> {
+    Core::new(workers, RetryPolicy::forever())
+}
+
+fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
+    core.promote(now);
+    core.take(now).map(|taken| taken.key)
+}
+
+#[test]
+fn a_key_added_while_in_work_keeps_the_place_it_then_took() {
+    let mut queue = core(2);
+    queue.add(1, at(0));
+    assert_eq!(take(&mut queue, at(0)), Some(1));
+    queue.add(1, at(1));
+    queue.add(2, at(2));
+    queue.finish(&1, Verdict::Done, at(3));
+    assert_eq!(take(&mut queue, at(3)), Some(1));
+    assert_eq!(take(&mut queue, at(3)), Some(2));
+}
+
+#[test]
+fn a_rested_key_leaves_nothing_behind() {
+    let mut queue = core(1);
+    queue.add(1, at(0));
+    take(&mut queue, at(0));
+    queue.finish(&1, Verdict::Done, at(1));
+    assert!(queue.slots.is_empty() && queue.in_work.is_empty() && queue.timers.is_empty());
+}
+
+#[test]
+fn events_during_a_backoff_do_not_advance_it() {
+    let mut queue = core(1);
+    let fail = Verdict::Retry { draw: 1.0 };
+    queue.add(1, at(0));
+    take(&mut queue, at(0));
+    assert_eq!(queue.finish(&1, fail, at(0)).and_then(|end| end.retry), Some(at(5)));
+    for _ in 0..9 {
+        queue.add(1, at(1));
+    }
+    assert_eq!(take(&mut queue, at(1)), Some(1));
+    assert_eq!(queue.finish(&1, fail, at(1)).and_then(|end| end.retry), Some(at(10)));
+}
+
+#[test]
+fn a_success_resets_the_backoff() {
+    let mut queue = core(1);
+    let fail = Verdict::Retry { draw: 1.0 };
+    for verdict in [fail, fail, Verdict::Done] {
+        queue.add(1, at(0));
+        take(&mut queue, at(0));
+        queue.finish(&1, verdict, at(0));
+    }
+    queue.add(1, at(0));
+    take(&mut queue, at(0));
+    assert_eq!(queue.finish(&1, fail, at(0)).and_then(|end| end.retry), Some(at(5)));
+}
+
+#[test]
+fn a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
+    let mut queue = Core::new(1, RetryPolicy::at_most(1));
+    let fail = Verdict::Retry { draw: 1.0 };
+    queue.add(1_u8, at(0));
+    queue.take(at(0));
+    assert_eq!(queue.finish(&1, fail, at(0)).and_then(|end| end.retry), Some(at(5)));
+    queue.promote(SECOND);
+    queue.take(SECOND);
+    assert_eq!(queue.finish(&1, fail, SECOND).and_then(|end| end.retry), None);
+    assert_eq!(queue.counts(), QueueCounts::default());
+    queue.add(1, SECOND);
+    assert_eq!(queue.take(SECOND).map(|taken| taken.failures), Some(0));
+}
+
+#[test]
+fn failing_keys_hold_at_most_half_of_the_workers() {
+    let mut queue = core(4);
+    for key in 0..6 {
+        queue.add(key, at(0));
+        take(&mut queue, at(0));
+        queue.finish(&key, Verdict::Retry { draw: 0.5 }, at(0));
+    }
+    assert_eq!(take(&mut queue, SECOND), Some(0));
+    assert_eq!(take(&mut queue, SECOND), Some(1));
+    assert_eq!(take(&mut queue, SECOND), None, "two of four workers are poisoned");
+    queue.add(9, SECOND);
+    assert_eq!(take(&mut queue, SECOND), Some(9), "others pass the poisoned ones");
+    queue.finish(&0, Verdict::Done, SECOND);
+    assert_eq!(take(&mut queue, SECOND), Some(2));
+}
+
+#[test]
+fn a_single_worker_still_serves_failing_keys() {
+    let mut queue = core(1);
+    queue.add(1, at(0));
+    take(&mut queue, at(0));
+    queue.finish(&1, Verdict::Retry { draw: 0.0 }, at(0));
+    assert_eq!(take(&mut queue, at(0)), Some(1));
+}
+
+#[test]
+fn after_closing_a_key_added_again_in_work_is_still_handed_out() {
+    let mut queue = core(1);
+    queue.add(1, at(0));
+    queue.add_at(2, SECOND, at(0));
+    take(&mut queue, at(0));
+    queue.add(1, at(0));
+    queue.close();
+    queue.add(3, at(0));
+    assert!(!queue.exhausted());
+    queue.finish(&1, Verdict::Done, at(0));
+    assert_eq!(take(&mut queue, 2 * SECOND), Some(1));
+    assert!(queue.exhausted());
+    queue.finish(&1, Verdict::Retry { draw: 1.0 }, at(0));
+    assert!(queue.quiet() && queue.counts() == QueueCounts::default());
+}
+
+/// The same queue the slow and obvious way: one list of entries, searched from the front.
+#[derive(Debug, Default)]
+struct Naive {
+    limit: usize,
+    entries: Vec<Entry>,
+    added: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Entry {
+    key: u8,
+    failures: u32,
+    failing: bool,
+    working: bool,
+    /// Asked for at this place in line.
+    wanted: Option<u64>,
+    /// Asked for at this time, at this place in line of equal times.
+    due: Option<(Duration, u64)>,
+}
+
+impl Naive {
+    fn entry(&mut self, key: u8) -> (&mut Entry, u64) {
+        self.added += 1;
+        if !self.entries.iter().any(|entry| entry.key == key) {
+            self.entries.push(Entry { key, ..Entry::default() });
+        }
+        let found = self.entries.iter_mut().find(|entry| entry.key == key);
+        (found.expect("just made sure"), self.added)
+    }
+
+    fn add(&mut self, key: u8) {
+        let (entry, place) = self.entry(key);
+        entry.due = None;
+        entry.wanted.get_or_insert(place);
+    }
+
+    fn add_at(&mut self, key: u8, at: Duration, now: Duration) {
+        if at <= now {
+            return self.add(key);
+        }
+        let (entry, place) = self.entry(key);
+        if entry.wanted.is_none() && entry.due.is_none_or(|(due, _)| at < due) {
+            entry.due = Some((at, place));
+        }
+    }
+
+    fn promote(&mut self, now: Duration) {
+        let idle = self.entries.iter().filter(|entry| !entry.working);
+        let mut due: Vec<_> = idle
+            .filter_map(|entry| entry.due.filter(|(at, _)| *at <= now).map(|due| (due, entry.key)))
+            .collect();
+        due.sort_unstable();
+        for (_, key) in due {
+            self.add(key);
+        }
+    }
+
+    fn take(&mut self) -> Option<u8> {
+        let poisoned = self.entries.iter().filter(|e| e.working && e.failing).count();
+        let limit = self.limit;
+        let next = self
+            .entries
+            .iter_mut()
+            .filter(|e| !e.working && (!e.failing || poisoned < limit))
+            .filter(|e| e.wanted.is_some())
+            .min_by_key(|e| e.wanted)?;
+        next.wanted = None;
+        next.working = true;
+        Some(next.key)
+    }
+
+    fn finish(&mut self, key: u8, verdict: Verdict, now: Duration) {
+        let policy = RetryPolicy::forever();
+        let Some(entry) = self.entries.iter_mut().find(|e| e.key == key && e.working) else {
+            return;
+        };
+        entry.working = false;
+        let delay = match verdict {
+            Verdict::Done => None,
+            Verdict::After(delay) | Verdict::RetryAfter(delay) => Some(delay),
+            Verdict::Retry { draw } => {
+                entry.failures += 1;
+                policy.bound(entry.failures).map(|bound| bound.mul_f64(draw))
+            }
+        };
+        entry.failing = matches!(verdict, Verdict::Retry { .. } | Verdict::RetryAfter(_));
+        if !entry.failing {
+            entry.failures = 0;
+        }
+        if let Some((at, _)) = entry.due.take() {
+            self.add_at(key, at, now);
+        }
+        if let Some(delay) = delay {
+            self.add_at(key, now + delay, now);
+        }
+        self.entries.retain(|e| e.working || e.wanted.is_some() || e.due.is_some());
+    }
+
+    fn counts(&self) -> QueueCounts {
+        let idle = || self.entries.iter().filter(|e| !e.working);
+        QueueCounts {
+            queued: idle().filter(|e| e.wanted.is_some()).count(),
+            working: self.entries.iter().filter(|e| e.working).count(),
+            backing_off: idle().filter(|e| e.due.is_some() && e.failing).count(),
+            delayed: idle().filter(|e| e.due.is_some() && !e.failing).count(),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Add(u8),
+    AddAfter(u8, u64),
+    Take,
+    Finish(usize, Verdict),
+    Pass(u64),
+}
+
+fn verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![
+        3 => Just(Verdict::Done),
+        1 => (0_u64..200).prop_map(|ms| Verdict::After(at(ms))),
+        1 => (0_u64..200).prop_map(|ms| Verdict::RetryAfter(at(ms))),
+        3 => (0_u32..=4).prop_map(|quarters| Verdict::Retry { draw: f64::from(quarters) / 4.0 }),
+    ]
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        4 => (0_u8..6).prop_map(Step::Add),
+        2 => (0_u8..6, 0_u64..300).prop_map(|(key, ms)| Step::AddAfter(key, ms)),
+        5 => Just(Step::Take),
+        4 => (0_usize..8, verdict()).prop_map(|(which, verdict)| Step::Finish(which, verdict)),
+        2 => (1_u64..100).prop_map(Step::Pass),
+    ];
+    prop::collection::vec(step, 0..120)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// G-Q1 to Q6 and Q9: whatever happens, the queue hands out what the naive one does.
+    #[test]
+    fn the_queue_agrees_with_a_naive_one(workers in 1_usize..6, steps in steps()) {
+        let mut queue = core(workers);
+        let mut naive = Naive { limit: (workers / 2).max(1), ..Naive::default() };
+        let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
+        for step in steps {
+            // As the shell does before each step.
+            queue.promote(now);
+            naive.promote(now);
+            match step {
+                Step::Add(key) => {
+                    queue.add(key, now);
+                    naive.add(key);
+                }
+                Step::AddAfter(key, ms) => {
+                    queue.add_at(key, now + at(ms), now);
+                    naive.add_at(key, now + at(ms), now);
+                }
+                Step::Take => {
+                    let taken = take(&mut queue, now);
+                    prop_assert_eq!(taken, naive.take());
+                    if let Some(key) = taken {
+                        prop_assert!(!in_work.contains(&key), "handed out twice");
+                        in_work.push(key);
+                    }
+                }
+                Step::Finish(which, verdict) if !in_work.is_empty() => {
+                    let key = in_work.remove(which % in_work.len());
+                    queue.finish(&key, verdict, now);
+                    naive.finish(key, verdict, now);
+                }
+                Step::Finish(..) => {}
+                Step::Pass(ms) => {
+                    now += at(ms);
+                    queue.promote(now);
+                    naive.promote(now);
+                }
+            }
+            prop_assert_eq!(queue.counts(), naive.counts());
+        }
+    }
+
+    /// G-Q2: every key that was added is handed out in the end, and then nothing is left.
+    #[test]
+    fn every_added_key_is_handed_out_and_then_nothing_is_left(
+        workers in 1_usize..6, steps in steps(),
+    ) {
+        let mut queue = core(workers);
+        let mut owed = BTreeSet::new();
+        let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
+        for step in steps {
+            match step {
+                Step::Add(key) => {
+                    queue.add(key, now);
+                    owed.insert(key);
+                }
+                Step::AddAfter(key, ms) => {
+                    queue.add_at(key, now + at(ms), now);
+                    owed.insert(key);
+                }
+                Step::Take => in_work.extend(take(&mut queue, now).inspect(|key| {
+                    owed.remove(key);
+                })),
+                Step::Finish(which, verdict) if !in_work.is_empty() => {
+                    let key = in_work.remove(which % in_work.len());
+                    queue.finish(&key, verdict, now);
+                }
+                Step::Finish(..) => {}
+                Step::Pass(ms) => now += at(ms),
+            }
+        }
+        for key in in_work {
+            queue.finish(&key, Verdict::Done, now);
+        }
+        now += Duration::from_secs(600);
+        while let Some(key) = take(&mut queue, now) {
+            owed.remove(&key);
+            queue.finish(&key, Verdict::Done, now);
+        }
+        prop_assert!(owed.is_empty(), "never handed out: {:?}", owed);
+        prop_assert!(queue.slots.is_empty() && queue.timers.is_empty());
+    }
+}

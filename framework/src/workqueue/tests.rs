@@ -1,0 +1,245 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::Instant;
+
+use super::*;
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::metrics::{Metrics, names};
+use crate::seams::Seams;
+
+fn seams() -> Seams {
+    Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
+}
+
+fn queue(workers: usize) -> WorkQueue<u32> {
+    WorkQueue::new(QueueSettings::new("test").workers(workers), &seams())
+}
+
+async fn settle() {
+    for _ in 0..20 {
+        yield_now().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_key_is_worked_on_once_however_often_it_was_added() {
+    let queue = queue(1);
+    for _ in 0..5 {
+        queue.add(1);
+    }
+    queue.get().await.expect("open").done();
+    assert_eq!(queue.counts(), QueueCounts::default());
+    assert!(queue.try_get().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_added_while_in_work_runs_again_after_done_and_only_once() {
+    let queue = queue(2);
+    queue.add(1);
+    let work = queue.get().await.expect("open");
+    queue.add(1);
+    queue.add(1);
+    assert!(queue.try_get().is_none(), "it is in work");
+    work.done();
+    queue.get().await.expect("open").done();
+    assert!(queue.try_get().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_dropped_without_a_verdict_is_retried() {
+    let queue = queue(1);
+    queue.add(1);
+    drop(queue.get().await);
+    let work = queue.get().await.expect("open");
+    assert_eq!((*work.key(), work.failures()), (1, 1));
+    work.done();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delayed_key_comes_once_and_at_its_time() {
+    let queue = queue(1);
+    let start = Instant::now();
+    queue.add_after(1, Duration::from_secs(10));
+    queue.add_after(1, Duration::from_secs(3));
+    queue.add_after(1, Duration::from_secs(7));
+    let work = queue.get().await.expect("open");
+    let late = start.elapsed() - Duration::from_secs(3);
+    assert!(late <= Duration::from_millis(10), "{late:?}");
+    work.done();
+    assert_eq!(queue.counts(), QueueCounts::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sleeping_worker_learns_of_an_earlier_delay() {
+    let queue = queue(1);
+    queue.add_after(1, Duration::from_secs(600));
+    let getter = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.get().await.map(|work| *work.key()) }
+    });
+    settle().await;
+    let start = Instant::now();
+    queue.add_after(2, Duration::from_secs(1));
+    assert_eq!(getter.await.expect("no panic"), Some(2));
+    assert!(start.elapsed() < Duration::from_secs(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_timekeeper_leaves_another_sleeper_minds_the_delays() {
+    let queue = queue(2);
+    queue.add_after(9, Duration::from_secs(5));
+    let mut getters = JoinSet::new();
+    for _ in 0..3 {
+        let queue = queue.clone();
+        getters.spawn(async move { queue.get().await.map(|work| (*work.key(), work)) });
+    }
+    settle().await;
+    queue.add(1);
+    let first = getters.join_next().await.expect("three").expect("no panic");
+    assert_eq!(first.as_ref().map(|(key, _)| *key), Some(1));
+    let start = Instant::now();
+    let second = getters.join_next().await.expect("two").expect("no panic");
+    assert_eq!(second.as_ref().map(|(key, _)| *key), Some(9));
+    assert!(start.elapsed() < Duration::from_secs(6));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_waiter_passes_its_wake_up_on() {
+    let queue = queue(2);
+    let (first, second) = (queue.clone(), queue.clone());
+    let first = tokio::spawn(async move { first.get().await.map(|work| *work.key()) });
+    settle().await;
+    let second = tokio::spawn(async move { second.get().await.map(|work| *work.key()) });
+    settle().await;
+    queue.add(1);
+    first.abort();
+    let _ = first.await;
+    assert_eq!(second.await.expect("no panic"), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_sleepers_wake_as_there_are_new_keys() {
+    let queue = queue(8);
+    let awake = Arc::new(AtomicUsize::new(0));
+    let mut getters = JoinSet::new();
+    for _ in 0..8 {
+        let (queue, awake) = (queue.clone(), Arc::clone(&awake));
+        getters.spawn(async move {
+            let work = queue.get().await;
+            awake.fetch_add(1, Ordering::SeqCst);
+            // Held for ever: each further key needs a worker of its own.
+            std::future::pending::<()>().await;
+            drop(work);
+        });
+    }
+    settle().await;
+    queue.add_all(0..5);
+    settle().await;
+    assert_eq!(awake.load(Ordering::SeqCst), 5);
+    assert_eq!(queue.counts().working, 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_leaves_no_waiter_asleep() {
+    let queue = queue(4);
+    let mut getters = JoinSet::new();
+    for _ in 0..4 {
+        let queue = queue.clone();
+        getters.spawn(async move { queue.get().await.is_none() });
+    }
+    settle().await;
+    queue.shutdown();
+    queue.add(1);
+    assert_eq!(getters.join_all().await, vec![true; 4]);
+    assert_eq!(queue.counts(), QueueCounts::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_waits_for_work_and_for_the_key_added_again_meanwhile() {
+    let queue = queue(1);
+    queue.add(1);
+    let work = queue.get().await.expect("open");
+    queue.add(1);
+    let draining = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.drain(Duration::from_secs(60)).await }
+    });
+    settle().await;
+    work.done();
+    settle().await;
+    assert!(!draining.is_finished(), "the key was added again");
+    queue.get().await.expect("handed out").done();
+    assert!(draining.await.expect("no panic"));
+    assert!(queue.get().await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_at_its_limit() {
+    let queue = queue(1);
+    queue.add(1);
+    let _work = queue.get().await;
+    assert!(!queue.drain(Duration::from_secs(3)).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_producers_and_workers_work_each_key_exclusively_and_lose_none() {
+    const KEYS: usize = 20;
+    let queue = queue(4);
+    let busy: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
+    let seen: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());
+    let mut workers = JoinSet::new();
+    for _ in 0..4 {
+        let (queue, busy, seen) = (queue.clone(), Arc::clone(&busy), Arc::clone(&seen));
+        workers.spawn(async move {
+            while let Some(work) = queue.get().await {
+                let key = *work.key() as usize;
+                assert_eq!(busy[key].fetch_add(1, Ordering::SeqCst), 0, "two workers on {key}");
+                yield_now().await;
+                busy[key].fetch_sub(1, Ordering::SeqCst);
+                seen[key].fetch_add(1, Ordering::SeqCst);
+                if key.is_multiple_of(3) && work.failures() < 2 { drop(work) } else { work.done() }
+            }
+        });
+    }
+    for round in 0..50_u32 {
+        queue.add(round % KEYS as u32);
+        queue.add_after((round * 7) % KEYS as u32, Duration::from_millis(u64::from(round)));
+        yield_now().await;
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(queue.drain(Duration::from_secs(60)).await);
+    workers.join_all().await;
+    assert!(seen.iter().all(|n| n.load(Ordering::SeqCst) > 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn metrics_follow_client_gos_names_after_each_step() {
+    let seams = seams();
+    let queue = WorkQueue::new(QueueSettings::new("q").controller("c"), &seams);
+    let shows = |line: &str| {
+        let text = seams.metrics.encode();
+        assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
+    };
+    shows(r#"workqueue_depth{name="q",controller="c",priority=""} 0.0"#);
+    shows(r#"workqueue_adds_total{name="q",controller="c"} 0"#);
+    queue.add(1);
+    queue.add(1);
+    shows(r#"workqueue_depth{name="q",controller="c",priority=""} 1.0"#);
+    shows(r#"workqueue_adds_total{name="q",controller="c"} 1"#);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    let work = queue.get().await.expect("open");
+    shows(r#"workqueue_depth{name="q",controller="c",priority=""} 0.0"#);
+    shows(r#"workqueue_queue_duration_seconds_sum{name="q",controller="c"} 2.0"#);
+    tokio::time::advance(Duration::from_secs(3)).await;
+    queue.observe();
+    shows(r#"workqueue_longest_running_processor_seconds{name="q",controller="c"} 3.0"#);
+    assert!(work.retry().is_some());
+    shows(r#"workqueue_longest_running_processor_seconds{name="q",controller="c"} 0.0"#);
+    shows(r#"workqueue_unfinished_work_seconds{name="q",controller="c"} 0.0"#);
+    shows(r#"workqueue_work_duration_seconds_sum{name="q",controller="c"} 3.0"#);
+    assert_eq!(seams.metrics.counted(&names::QUEUE_RETRIES, &["q", "c"]), 1);
+}

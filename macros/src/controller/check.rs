@@ -1,0 +1,79 @@
+//! The rules of a controller: one function per rule, with what would go wrong without it.
+
+use proc_macro2::Ident;
+use quote::ToTokens;
+use syn::spanned::Spanned;
+
+use super::attrs::Attrs;
+use crate::errors::Errors;
+use crate::keys::same_tokens;
+use crate::names;
+
+/// Checks every rule.
+pub(super) fn check(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
+    object(ident, attrs, errors);
+    owned_once(attrs, errors);
+    granted_once(attrs, errors);
+    finalizer(attrs, errors);
+    name(attrs, errors);
+    if let Some(workers) = attrs.workers.as_ref().filter(|workers| workers.value == 0) {
+        errors.at(workers.span, "a controller needs at least one worker");
+    }
+}
+
+/// The kind stands in the attribute too, so that the wiring can be read in one place.
+fn object(ident: &Ident, attrs: &Attrs, errors: &mut Errors) {
+    if !attrs.has_for {
+        errors.at(ident.span(), "say which kind it reconciles: `#[controller(for = Website, …)]`");
+    }
+    let Some(object) = &attrs.object else { return };
+    if let Some(owned) = attrs.owns.iter().find(|owned| same_tokens(*owned, object)) {
+        let message = "a controller is told of changes of its own kind anyway: it cannot own it";
+        errors.at(owned.span(), message);
+    }
+}
+
+/// A second informer and a second permission for the same kind would say nothing new.
+fn owned_once(attrs: &Attrs, errors: &mut Errors) {
+    for (i, kind) in attrs.owns.iter().enumerate() {
+        if attrs.owns[..i].iter().any(|before| same_tokens(before, kind)) {
+            errors.at(kind.span(), format_args!("`{}` is owned twice", kind.to_token_stream()));
+        }
+    }
+}
+
+/// A grant becomes an impl, of which there can be one.
+fn granted_once(attrs: &Attrs, errors: &mut Errors) {
+    for (i, grant) in attrs.grants.iter().enumerate() {
+        let same = |before: &&super::attrs::Grant| {
+            before.verb == grant.verb && same_tokens(&before.kind, &grant.kind)
+        };
+        if attrs.grants[..i].iter().any(|before| same(&before)) {
+            let kind = grant.kind.to_token_stream();
+            errors.at(grant.span, format_args!("`{} {kind}` is granted twice", grant.verb));
+        }
+    }
+}
+
+/// The API server refuses finalizers of custom resources that are not qualified.
+fn finalizer(attrs: &Attrs, errors: &mut Errors) {
+    if let Some(name) = attrs.finalizer.as_ref().filter(|name| !names::is_qualified(&name.value)) {
+        let message = format!(
+            "`{}` is no finalizer: use a domain that you own and a name, such as `example.dev/dns`",
+            name.value
+        );
+        errors.at(name.span, message);
+    }
+}
+
+/// The name labels metrics, logs and events.
+fn name(attrs: &Attrs, errors: &mut Errors) {
+    if let Some(name) = attrs.name.as_ref().filter(|name| !names::is_label(&name.value)) {
+        let message = format!(
+            "`{}` is no controller name: use lower-case letters, digits and `-`, beginning with a \
+             letter",
+            name.value
+        );
+        errors.at(name.span, message);
+    }
+}

@@ -1,0 +1,135 @@
+//! The generated code of a controller: its wiring, and its grants as impls.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::{DeriveInput, Type};
+
+use super::attrs::{Attrs, Grant};
+use crate::keys::same_tokens;
+
+/// Verbs that a controller has on every kind it caches.
+const READ: [&str; 3] = ["get", "list", "watch"];
+
+/// Everything. With faults the wiring is empty and whatever could be read is granted.
+pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStream {
+    let mut output = if faulty { empty_wiring(input) } else { wiring(input, attrs) };
+    let (generics, ty, bounds) = parts(input);
+    let mut owned: Vec<&Type> = Vec::new();
+    for kind in &attrs.owns {
+        if owned.iter().any(|before| same_tokens(before, kind)) {
+            continue;
+        }
+        owned.push(kind);
+        let target = quote_spanned!(at(kind.span())=> ::windlass::rbac::Owns<#kind>);
+        output.extend(quote!(#[automatically_derived] impl #generics #target for #ty #bounds {}));
+    }
+    for grant in grants(attrs) {
+        let Grant { verb, kind, .. } = &grant;
+        let verb = verb_type(verb, Span::call_site());
+        let target = quote_spanned!(at(kind.span())=> ::windlass::rbac::Can<#verb, #kind>);
+        output.extend(quote!(#[automatically_derived] impl #generics #target for #ty #bounds {}));
+    }
+    output
+}
+
+/// A span that shows errors at `place` and looks names up where the derive stands.
+fn at(place: Span) -> Span {
+    place.resolved_at(Span::call_site())
+}
+
+fn parts(input: &DeriveInput) -> (TokenStream, TokenStream, TokenStream) {
+    let ident = &input.ident;
+    let (generics, arguments, bounds) = input.generics.split_for_impl();
+    (generics.to_token_stream(), quote!(#ident #arguments), bounds.to_token_stream())
+}
+
+fn verb_type(verb: &str, span: Span) -> TokenStream {
+    let mut letters = verb.chars();
+    let first = letters.next().map(|first| first.to_ascii_uppercase());
+    let name: String = first.into_iter().chain(letters).collect();
+    let name = format_ident!("{name}", span = span);
+    quote!(::windlass::rbac::verbs::#name)
+}
+
+/// Every grant once: read access to what is cached, and what the user asked for.
+fn grants(attrs: &Attrs) -> Vec<Grant> {
+    let cached =
+        attrs.object.iter().chain(&attrs.owns).chain(attrs.watches.iter().map(|watch| &watch.kind));
+    let implied = cached.flat_map(|kind| {
+        READ.map(|verb| Grant { verb: verb.into(), span: kind.span(), kind: kind.clone() })
+    });
+    let mut grants: Vec<Grant> = Vec::new();
+    for grant in implied.chain(attrs.grants.iter().cloned()) {
+        let same =
+            |before: &Grant| before.verb == grant.verb && same_tokens(&before.kind, &grant.kind);
+        if !grants.iter().any(same) {
+            grants.push(grant);
+        }
+    }
+    grants
+}
+
+fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
+    let (generics, ty, bounds) = parts(input);
+    let owns = attrs
+        .owns
+        .iter()
+        .map(|kind| quote_spanned!(at(kind.span())=> let wiring = wiring.owns::<#kind>();));
+    let watches = attrs.watches.iter().map(|watch| {
+        let (kind, by) = (&watch.kind, &watch.by);
+        let place = at(by.span());
+        if watch.is_index {
+            quote_spanned!(place=> let wiring = wiring.watches_by::<#kind, _>(#by);)
+        } else {
+            quote_spanned!(place=> let wiring = wiring.watches::<#kind>(#by);)
+        }
+    });
+    let finalizer = attrs.finalizer.as_ref().map(|name| {
+        let (text, place) = (&name.value, at(name.span));
+        quote_spanned!(place=> let wiring = wiring.finalizer(#text);)
+    });
+    let can = attrs.grants.iter().map(|grant| {
+        let (verb, kind) = (verb_type(&grant.verb, Span::call_site()), &grant.kind);
+        quote_spanned!(at(grant.span)=> let wiring = wiring.can::<#verb, #kind>();)
+    });
+    let name = attrs.name.as_ref().map(|name| {
+        let text = &name.value;
+        quote!(let wiring = wiring.name(#text);)
+    });
+    let workers = attrs.workers.as_ref().map(|workers| {
+        let count = workers.value;
+        quote!(let wiring = wiring.workers(#count);)
+    });
+    let reconciles = attrs.object.as_ref().map(|object| {
+        quote_spanned!(at(object.span())=> ::windlass::__private::reconciles::<Self, #object>();)
+    });
+    quote! {
+        #[automatically_derived]
+        impl #generics ::windlass::controller::Controller for #ty #bounds {
+            fn wiring() -> ::windlass::controller::Wiring<Self> {
+                #reconciles
+                let wiring = ::windlass::controller::Wiring::new();
+                #(#owns)*
+                #(#watches)*
+                #finalizer
+                #(#can)*
+                #name
+                #workers
+                wiring
+            }
+        }
+    }
+}
+
+fn empty_wiring(input: &DeriveInput) -> TokenStream {
+    let (generics, ty, bounds) = parts(input);
+    quote! {
+        #[automatically_derived]
+        impl #generics ::windlass::controller::Controller for #ty #bounds {
+            fn wiring() -> ::windlass::controller::Wiring<Self> {
+                ::core::unimplemented!()
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `#[derive(Controller)]`.
+
+mod attrs;
+mod check;
+mod expand;
+
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+use crate::errors::Errors;
+
+/// Parse, check, expand; with faults, what was understood is still wired up, so that a reconcile
+/// that uses it is not told that it may not.
+pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
+    check::check(&input.ident, &attrs, &mut errors);
+    let mut output = errors.finish();
+    let faulty = !output.is_empty();
+    output.extend(expand::all(input, &attrs, faulty));
+    output
+}
+
+#[cfg(test)]
+mod tests {
+    use syn::parse_quote;
+
+    use super::*;
+
+    fn read(input: &DeriveInput) -> (attrs::Attrs, Vec<String>) {
+        let mut errors = Errors::default();
+        let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
+        check::check(&input.ident, &attrs, &mut errors);
+        let texts = errors.texts();
+        errors.finish();
+        (attrs, texts)
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let (attrs, faults) = read(&parse_quote! {
+            #[controller(for = Website, owns(Deployment, Service), name = "sites", workers = 8)]
+            #[controller(watches(Secret, by = maps::of_secret), watches(ConfigMap, index = A::BY_MAP))]
+            #[controller(finalizer = "example.dev/dns", can(get list Pod, create core::v1::Event))]
+            struct Sites;
+        });
+        assert!(faults.is_empty(), "{faults:?}");
+        assert_eq!((attrs.owns.len(), attrs.watches.len(), attrs.grants.len()), (2, 2, 3));
+        assert_eq!(attrs.workers.map(|workers| workers.value), Some(8));
+        assert_eq!(attrs.name.map(|name| name.value).as_deref(), Some("sites"));
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let (_, faults) = read(&parse_quote! {
+            #[controller(own(Service), owns(Deployment, Deployment), finalizer = "dns")]
+            #[controller(can(gett Pod, get Pod, get Pod), workers = 0, watches(Secret))]
+            struct Sites;
+        });
+        let expected = [
+            "unknown key `own`; did you mean `owns`?",
+            "`Deployment` is owned twice",
+            "unknown verb `gett`; did you mean `get`?",
+            "`get Pod` is granted twice",
+            "a controller needs at least one worker",
+        ];
+        for text in expected {
+            assert!(faults.iter().any(|fault| fault == text), "{text} not in {faults:#?}");
+        }
+        for part in ["for = Website", "`dns` is no finalizer", "by = "] {
+            assert!(faults.iter().any(|fault| fault.contains(part)), "{part} not in {faults:#?}");
+        }
+    }
+}

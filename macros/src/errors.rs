@@ -1,0 +1,51 @@
+//! Collects every fault of a derive, so that all of them are reported at once.
+
+use std::fmt::Display;
+
+use proc_macro2::{Span, TokenStream};
+
+/// The faults found so far. Panics when dropped without [`Errors::finish`], because a fault nobody
+/// reports is a wrong program that compiles.
+#[derive(Debug, Default)]
+pub(crate) struct Errors {
+    faults: Vec<syn::Error>,
+    finished: bool,
+}
+
+impl Errors {
+    /// Adds a fault at `span`.
+    pub(crate) fn at(&mut self, span: Span, message: impl Display) {
+        self.faults.push(syn::Error::new(span, message));
+    }
+
+    /// Adds a fault of the parser.
+    pub(crate) fn add(&mut self, fault: syn::Error) {
+        self.faults.push(fault);
+    }
+
+    /// Runs `step` and keeps its fault, if any.
+    pub(crate) fn keep<T>(&mut self, step: syn::Result<T>) -> Option<T> {
+        step.map_err(|fault| self.add(fault)).ok()
+    }
+
+    /// The texts so far.
+    #[cfg(test)]
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.faults.iter().map(ToString::to_string).collect()
+    }
+
+    /// The faults as `compile_error!` items; empty when there are none.
+    pub(crate) fn finish(mut self) -> TokenStream {
+        self.finished = true;
+        self.faults.iter().map(syn::Error::to_compile_error).collect()
+    }
+}
+
+impl Drop for Errors {
+    fn drop(&mut self) {
+        assert!(
+            self.finished || std::thread::panicking(),
+            "a derive dropped its faults without reporting them"
+        );
+    }
+}

@@ -1,0 +1,277 @@
+//! Reads comma-separated keys and goes on behind a fault.
+//!
+//! `syn::parse_nested_meta` stops at the first fault; here the rest of a bad key is skipped up to
+//! the next comma, so that a user sees all of them in one compile.
+
+use proc_macro2::{Span, TokenTree};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Attribute, Expr, ExprLit, Ident, Lit, LitStr, Token, parenthesized};
+
+use crate::errors::Errors;
+
+/// A key, where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Key {
+    pub(crate) name: String,
+    pub(crate) span: Span,
+}
+
+/// A value, where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct At<T> {
+    pub(crate) value: T,
+    pub(crate) span: Span,
+}
+
+impl At<String> {
+    pub(crate) fn text(literal: &LitStr) -> Self {
+        Self { value: literal.value(), span: literal.span() }
+    }
+}
+
+/// Calls `read` for every attribute `#[name(…)]` with its content; other forms are faults.
+pub(crate) fn attributes(
+    attributes: &[Attribute],
+    name: &str,
+    errors: &mut Errors,
+    mut read: impl FnMut(ParseStream<'_>, &mut Errors),
+) {
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
+        match &attribute.meta {
+            syn::Meta::List(list) => {
+                let parsed = list.parse_args_with(|input: ParseStream<'_>| {
+                    read(input, errors);
+                    Ok(())
+                });
+                errors.keep(parsed);
+            }
+            other => errors.at(other.span(), format_args!("write `#[{name}(…)]`")),
+        }
+    }
+}
+
+/// Reads `key …, key …`: calls `read` behind each key, reports unknown keys, and goes on behind
+/// faults. Returns the keys that stand there or are meant, so that one with a fault is not missed
+/// as well.
+pub(crate) fn each_key(
+    input: ParseStream<'_>,
+    known: &[&str],
+    errors: &mut Errors,
+    mut read: impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
+) -> Vec<String> {
+    let mut tried = Vec::new();
+    while !input.is_empty() {
+        match one_key(input, known, &mut tried, errors, &mut read) {
+            Ok(()) if input.is_empty() || input.peek(Token![,]) => {}
+            Ok(()) => errors.at(input.span(), "expected `,`"),
+            Err(fault) => errors.add(fault),
+        }
+        skip_to_comma(input);
+        let _ = input.parse::<Option<Token![,]>>();
+    }
+    tried
+}
+
+fn one_key(
+    input: ParseStream<'_>,
+    known: &[&str],
+    tried: &mut Vec<String>,
+    errors: &mut Errors,
+    read: &mut impl FnMut(&Key, ParseStream<'_>, &mut Errors) -> syn::Result<()>,
+) -> syn::Result<()> {
+    let ident = input.call(Ident::parse_any)?;
+    let key = Key { name: ident.unraw().to_string(), span: ident.span() };
+    tried.extend(closest(&key.name, known).map(ToOwned::to_owned));
+    if known.contains(&key.name.as_str()) {
+        read(&key, input, errors)
+    } else {
+        Err(syn::Error::new(key.span, unknown("key", &key.name, known)))
+    }
+}
+
+/// Eats everything up to the next comma.
+pub(crate) fn skip_to_comma(input: ParseStream<'_>) {
+    while !input.is_empty() && !input.peek(Token![,]) {
+        let _ = input.parse::<TokenTree>();
+    }
+}
+
+/// Sets a value that may stand once; a second one is a fault at the second.
+pub(crate) fn set<T>(slot: &mut Option<T>, key: &Key, value: T, errors: &mut Errors) {
+    if slot.is_some() {
+        errors.at(key.span, format_args!("duplicate key `{}`: it is set above", key.name));
+    } else {
+        *slot = Some(value);
+    }
+}
+
+/// `= "text"` behind `key`.
+pub(crate) fn text(key: &Key, input: ParseStream<'_>) -> syn::Result<At<String>> {
+    needs_value(key, input, "\"…\"")?;
+    if !input.peek(LitStr) {
+        let found: Expr = input.parse()?;
+        let message = format!("`{}` takes a text: `{0} = \"…\"`", key.name);
+        return Err(syn::Error::new(found.span(), message));
+    }
+    Ok(At::text(&input.parse()?))
+}
+
+/// `= "text"` or `= ["text", "text"]` behind `key`.
+pub(crate) fn texts(key: &Key, input: ParseStream<'_>) -> syn::Result<Vec<At<String>>> {
+    needs_value(key, input, "\"…\"")?;
+    let found: Expr = input.parse()?;
+    let message = format!("`{}` takes a text or a list of texts: `{0} = [\"…\", \"…\"]`", key.name);
+    let literal = |expr: &Expr| match expr {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Ok(At::text(text)),
+        other => Err(syn::Error::new(other.span(), &message)),
+    };
+    match &found {
+        Expr::Array(list) => list.elems.iter().map(literal).collect(),
+        single => literal(single).map(|text| vec![text]),
+    }
+}
+
+/// `= 1` behind `key`.
+pub(crate) fn number<N>(key: &Key, input: ParseStream<'_>) -> syn::Result<At<N>>
+where
+    N: std::str::FromStr<Err: std::fmt::Display>,
+{
+    needs_value(key, input, "1")?;
+    let message = format!("`{}` takes a whole number: `{0} = 1`", key.name);
+    let start = input.span();
+    match input.parse::<Lit>() {
+        Ok(Lit::Int(digits)) => Ok(At { value: digits.base10_parse()?, span: digits.span() }),
+        Ok(other) => Err(syn::Error::new(other.span(), message)),
+        Err(_) => Err(syn::Error::new(start, message)),
+    }
+}
+
+/// `= value` behind `key`, of any type that parses.
+pub(crate) fn value<T: Parse>(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<T> {
+    needs_value(key, input, example)?;
+    input.parse()
+}
+
+fn needs_value(key: &Key, input: ParseStream<'_>, example: &str) -> syn::Result<()> {
+    match input.parse::<Option<Token![=]>>()? {
+        Some(_) => Ok(()),
+        None => {
+            let message = format!("`{}` needs a value: `{0} = {example}`", key.name);
+            Err(syn::Error::new(key.span, message))
+        }
+    }
+}
+
+/// The content of `(…)` behind `key`.
+pub(crate) fn group<T>(
+    key: &Key,
+    input: ParseStream<'_>,
+    example: &str,
+    read: impl FnOnce(ParseStream<'_>) -> syn::Result<T>,
+) -> syn::Result<T> {
+    if !input.peek(syn::token::Paren) {
+        let message = format!("`{}` is written `{example}`", key.name);
+        return Err(syn::Error::new(key.span, message));
+    }
+    let content;
+    parenthesized!(content in input);
+    read(&content)
+}
+
+/// "unknown key `namespacd`; did you mean `namespaced`?", or the list of what is known.
+pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> String {
+    match closest(name, known) {
+        Some(meant) => format!("unknown {what} `{name}`; did you mean `{meant}`?"),
+        None => {
+            let list: Vec<_> = known.iter().map(|known| format!("`{known}`")).collect();
+            format!("unknown {what} `{name}`; expected one of {}", list.join(", "))
+        }
+    }
+}
+
+fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let reach = name.chars().count().div_ceil(3);
+    known
+        .iter()
+        .map(|known| (distance(&name, known), *known))
+        .filter(|(distance, _)| *distance <= reach)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, known)| known)
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) from `a` to `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<_>, Vec<_>) = (a.chars().collect(), b.chars().collect());
+    let mut before = vec![0; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let replaced = above[j] + usize::from(x != y);
+            let mut best = replaced.min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                best = best.min(before[j - 1] + 1);
+            }
+            row.push(best);
+        }
+        before = std::mem::replace(&mut above, row);
+    }
+    above[b.len()]
+}
+
+/// The doc comment, joined: lines of a paragraph by a blank, paragraphs by an empty line.
+pub(crate) fn docs(attributes: &[Attribute]) -> String {
+    let lines: Vec<String> = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("doc"))
+        .filter_map(|attribute| match &attribute.meta.require_name_value().ok()?.value {
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        })
+        .flat_map(|text| text.split('\n').map(|line| line.trim().to_owned()).collect::<Vec<_>>())
+        .collect();
+    let joined = lines.join("\n");
+    let paragraphs = joined.split("\n\n").map(|paragraph| paragraph.trim().replace('\n', " "));
+    paragraphs.collect::<Vec<_>>().join("\n\n").trim().to_owned()
+}
+
+/// Do two pieces of source print the same?
+pub(crate) fn same_tokens(a: &impl quote::ToTokens, b: &impl quote::ToTokens) -> bool {
+    a.to_token_stream().to_string() == b.to_token_stream().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_misspelt_key_is_answered_with_the_closest_known_one() {
+        let known = ["namespaced", "cluster", "version"];
+        assert_eq!(closest("namespacd", &known), Some("namespaced"));
+        assert_eq!(closest("Namespaced", &known), Some("namespaced"));
+        assert_eq!(closest("verison", &known), Some("version"));
+        assert_eq!(closest("owns", &known), None);
+    }
+
+    #[test]
+    fn a_swap_of_neighbours_is_one_edit() {
+        assert_eq!(distance("verison", "version"), 1);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("abc", "abc"), 0);
+    }
+
+    #[test]
+    fn doc_lines_join_into_paragraphs() {
+        let input: syn::DeriveInput = syn::parse_quote! {
+            /// A site,
+            /// served.
+            ///
+            /// Second paragraph.
+            struct X;
+        };
+        assert_eq!(docs(&input.attrs), "A site, served.\n\nSecond paragraph.");
+    }
+}

@@ -1,0 +1,24 @@
+//! `#[derive(CustomResource)]`.
+
+mod attrs;
+mod check;
+mod expand;
+mod index;
+mod model;
+
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+use crate::errors::Errors;
+
+/// Parse, check, expand. The impls are emitted in any case (a fault leaves a default behind), so
+/// that the one fault of a resource is not followed by "`Website` is not a Kubernetes resource".
+pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let attrs = attrs::Attrs::read(&input.attrs, &mut errors);
+    let model = model::ResourceModel::new(input, attrs, &mut errors);
+    check::check(&model, &mut errors);
+    let mut output = errors.finish();
+    output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
+    output
+}

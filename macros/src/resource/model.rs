@@ -1,0 +1,259 @@
+//! What `#[derive(CustomResource)]` will generate.
+
+use proc_macro2::{Ident, Span};
+use syn::{Data, DeriveInput, Fields, Type, Visibility};
+
+use super::attrs::{Attrs, ColumnAttr, ScaleAttr};
+use super::index::IndexAttr;
+use crate::errors::Errors;
+use crate::keys::{At, docs};
+use crate::names;
+
+/// The kind, with every default filled in.
+#[derive(Debug)]
+pub(super) struct ResourceModel {
+    pub(super) ident: Ident,
+    pub(super) vis: Visibility,
+    pub(super) doc: String,
+    pub(super) group: At<String>,
+    pub(super) version: At<String>,
+    pub(super) kind: At<String>,
+    pub(super) plural: At<String>,
+    pub(super) singular: At<String>,
+    pub(super) namespaced: bool,
+    pub(super) short: Vec<At<String>>,
+    pub(super) categories: Vec<At<String>>,
+    pub(super) columns: Vec<ColumnAttr>,
+    pub(super) scale: Option<ScaleAttr>,
+    pub(super) indexes: Vec<IndexAttr>,
+    /// The field `metadata`; `None` is a fault that is reported.
+    pub(super) metadata: Option<Field>,
+    /// Every other field, in order.
+    pub(super) fields: Vec<Field>,
+    /// Can the struct be built and read field by field? `false` is a fault that is reported.
+    pub(super) is_struct: bool,
+}
+
+/// One field of the root struct.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) ident: Ident,
+    /// Name in JSON.
+    pub(super) json: String,
+    pub(super) ty: Type,
+    pub(super) optional: bool,
+    pub(super) doc: String,
+}
+
+impl ResourceModel {
+    /// Fills in the defaults; what is missing is a fault, and a placeholder goes on.
+    pub(super) fn new(input: &DeriveInput, attrs: Attrs, errors: &mut Errors) -> Self {
+        let here = input.ident.span();
+        let kind = attrs.kind.unwrap_or_else(|| At { value: input.ident.to_string(), span: here });
+        let lower = At { value: kind.value.to_lowercase(), span: kind.span };
+        let singular = attrs.singular.unwrap_or(lower);
+        let plural = attrs
+            .plural
+            .unwrap_or_else(|| At { value: names::plural(&singular.value), span: singular.span });
+        if !attrs.present {
+            let message = "say which kind this is: \
+                           `#[resource(group = \"example.dev\", version = \"v1\", namespaced)]`";
+            errors.at(here, message);
+        }
+        let tried = |key: &str| attrs.tried.iter().any(|tried| tried == key);
+        let is_silent = !attrs.present || tried("namespaced") || tried("cluster");
+        let namespaced = scope(is_silent, attrs.namespaced, attrs.cluster, here, errors);
+        let mut needed = |key: &str, example: &str, value: Option<At<String>>| {
+            if value.is_none() && attrs.present && !tried(key) {
+                let message = format!("missing `{key}`: `#[resource({key} = \"{example}\", …)]`");
+                errors.at(here, message);
+            }
+            value.unwrap_or_else(|| At { value: example.to_owned(), span: here })
+        };
+        let group = needed("group", "example.dev", attrs.group);
+        let version = needed("version", "v1", attrs.version);
+        let (is_struct, mut fields) = named_fields(input, errors);
+        let metadata = fields
+            .iter()
+            .position(|field| field.ident == "metadata")
+            .map(|position| fields.remove(position));
+        Self {
+            ident: input.ident.clone(),
+            vis: input.vis.clone(),
+            doc: docs(&input.attrs),
+            group,
+            version,
+            kind,
+            plural,
+            singular,
+            namespaced,
+            short: attrs.short,
+            categories: attrs.category,
+            columns: attrs.columns,
+            scale: attrs.scale,
+            indexes: attrs.indexes,
+            metadata,
+            fields,
+            is_struct,
+        }
+    }
+
+    /// `group/version`.
+    pub(super) fn api_version(&self) -> String {
+        format!("{}/{}", self.group.value, self.version.value)
+    }
+
+    /// The field of that name.
+    pub(super) fn field(&self, name: &str) -> Option<&Field> {
+        self.fields.iter().find(|field| field.ident == name)
+    }
+}
+
+fn scope(
+    is_silent: bool,
+    namespaced: Option<Span>,
+    cluster: Option<Span>,
+    here: Span,
+    errors: &mut Errors,
+) -> bool {
+    match (namespaced, cluster) {
+        (Some(_), Some(second)) => {
+            errors.at(second, "a kind is `namespaced` or `cluster`, not both");
+        }
+        (None, None) if !is_silent => {
+            let message =
+                "say where objects live: add `namespaced` or `cluster` to `#[resource(…)]`";
+            errors.at(here, message);
+        }
+        _ => {}
+    }
+    cluster.is_none()
+}
+
+fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
+    let shape = "a resource is a struct with named fields: \
+                 `metadata: ObjectMeta, spec: …, status: Option<…>`";
+    if !input.generics.params.is_empty() {
+        let span = syn::spanned::Spanned::span(&input.generics);
+        errors.at(span, "a resource has no type parameters: its schema must be one schema");
+        return (false, Vec::new());
+    }
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(named) => (true, named.named.iter().filter_map(Field::new).collect()),
+            _ => {
+                errors.at(input.ident.span(), shape);
+                (false, Vec::new())
+            }
+        },
+        _ => {
+            errors.at(input.ident.span(), shape);
+            (false, Vec::new())
+        }
+    }
+}
+
+impl Field {
+    fn new(field: &syn::Field) -> Option<Self> {
+        let ident = field.ident.clone()?;
+        Some(Self {
+            json: names::camel(&syn::ext::IdentExt::unraw(&ident).to_string()),
+            ident,
+            ty: field.ty.clone(),
+            optional: is_option(&field.ty),
+            doc: docs(&field.attrs),
+        })
+    }
+}
+
+fn is_option(ty: &Type) -> bool {
+    match ty {
+        Type::Path(path) => path.path.segments.last().is_some_and(|last| last.ident == "Option"),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use syn::parse_quote;
+
+    use super::*;
+
+    fn model(input: &DeriveInput) -> (ResourceModel, Vec<String>) {
+        let mut errors = Errors::default();
+        let attrs = Attrs::read(&input.attrs, &mut errors);
+        let model = ResourceModel::new(input, attrs, &mut errors);
+        super::super::check::check(&model, &mut errors);
+        let texts = errors.texts();
+        errors.finish();
+        (model, texts)
+    }
+
+    #[test]
+    fn names_that_are_not_given_follow_from_the_kind() {
+        let (model, faults) = model(&parse_quote! {
+            /// A policy.
+            #[resource(group = "example.dev", version = "v1", cluster, short = ["np", "p"])]
+            #[resource(short = "pol")]
+            pub struct NetPolicy { pub metadata: ObjectMeta, pub spec: Spec }
+        });
+        assert!(faults.is_empty(), "{faults:?}");
+        assert_eq!(model.kind.value, "NetPolicy");
+        assert_eq!(model.singular.value, "netpolicy");
+        assert_eq!(model.plural.value, "netpolicies");
+        assert_eq!(model.api_version(), "example.dev/v1");
+        assert_eq!(model.doc, "A policy.");
+        assert!(!model.namespaced);
+        let short: Vec<_> = model.short.iter().map(|short| short.value.as_str()).collect();
+        assert_eq!(short, ["np", "p", "pol"]);
+    }
+
+    #[test]
+    fn an_option_is_optional_however_it_is_spelt() {
+        let (model, _) = model(&parse_quote! {
+            #[resource(group = "example.dev", version = "v1", namespaced)]
+            struct A {
+                metadata: ObjectMeta,
+                spec: Spec,
+                status: ::core::option::Option<Status>,
+                last_words: String,
+            }
+        });
+        assert!(model.field("status").is_some_and(|status| status.optional));
+        assert!(model.field("spec").is_some_and(|spec| !spec.optional));
+        assert_eq!(model.field("last_words").map(|field| field.json.as_str()), Some("lastWords"));
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let (_, faults) = model(&parse_quote! {
+            #[resource(gruop = "example.dev", version = 1, namespaced, namespaced, short = "W S")]
+            struct A { spec: Spec, status: Status }
+        });
+        let expected = [
+            "unknown key `gruop`; did you mean `group`?",
+            "`version` takes a text: `version = \"…\"`",
+            "duplicate key `namespaced`: it is set above",
+        ];
+        for text in expected {
+            assert!(faults.iter().any(|fault| fault == text), "{text} not in {faults:#?}");
+        }
+        assert!(!faults.iter().any(|fault| fault.contains("missing")), "{faults:#?}");
+        assert!(faults.iter().any(|fault| fault.contains("`W S`")), "{faults:#?}");
+        assert!(faults.iter().any(|fault| fault.contains("`metadata: ObjectMeta`")), "{faults:#?}");
+        assert!(faults.iter().any(|fault| fault.contains("Option<Status>")), "{faults:#?}");
+    }
+
+    #[test]
+    fn an_index_names_fields_or_a_json_path() {
+        let (model, faults) = model(&parse_quote! {
+            #[resource(group = "example.dev", version = "v1", namespaced)]
+            #[index(by_host = spec.host, by_port: i32 = spec.ports[].number)]
+            #[index(by_phase: Phase = status?.phase, by_path = ".spec.host")]
+            struct A { metadata: ObjectMeta, spec: Spec, status: Option<Status> }
+        });
+        assert!(faults.is_empty(), "{faults:?}");
+        let texts: Vec<_> = model.indexes.iter().map(|index| index.source.text()).collect();
+        assert_eq!(texts, ["spec.host", "spec.ports.number", "status.phase", ".spec.host"]);
+    }
+}

@@ -1,0 +1,85 @@
+//! {{project-name}}: an operator for `{{kind}}`.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use windlass::prelude::*;
+
+/// Keeps a ConfigMap with a message.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "{{group}}", version = "v1", namespaced)]
+#[resource(column(name = "Message", path = ".spec.message"))]
+pub struct {{kind}} {
+    metadata: ObjectMeta,
+    spec: {{kind}}Spec,
+    status: Option<{{kind}}Status>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct {{kind}}Spec {
+    /// What the ConfigMap says.
+    message: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct {{kind}}Status {
+    conditions: Conditions,
+}
+
+#[derive(Controller)]
+#[controller(for = {{kind}}, owns(ConfigMap))]
+struct Keeper;
+
+impl Reconciler for Keeper {
+    type Object = {{kind}};
+
+    async fn reconcile(&self, object: &{{kind}}, cx: &Context<Self>) -> Result {
+        let child: ConfigMap = serde_json::from_value(json!({
+            "metadata": { "name": object.name() },
+            "data": { "message": object.spec.message },
+        }))?;
+        cx.apply_owned(child).await?;
+        cx.set_condition(met("Ready", "Applied", "")).await?;
+        Ok(Action::requeue_after(Duration::from_secs(300)))
+    }
+}
+
+fn operator(client: Client) -> Manager {
+    Manager::new(client).leader_election("{{project-name}}").install::<{{kind}}>().controller(Keeper)
+}
+
+fn main() -> ExitCode {
+    let spec = {{kind}}Spec { message: "hello".to_owned() };
+    windlass::cli::App::new(operator).sample({{kind}}::new("sample", spec)).main()
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass::testing::TestCluster;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_message_reaches_the_config_map_and_follows_changes() {
+        let cluster = TestCluster::start().await;
+        cluster.install::<{{kind}}>().await;
+        let running = cluster.spawn(operator(cluster.client()));
+        let objects = cluster.client().namespace::<{{kind}}>(cluster.namespace());
+        let mut object = {{kind}}::new("a", {{kind}}Spec { message: "one".to_owned() });
+        objects.create(&object).await.unwrap();
+        running.settled().await;
+
+        object = objects.get("a").await.unwrap();
+        object.spec.message = "two".to_owned();
+        objects.replace(&object).await.unwrap();
+        running.settled().await;
+
+        let child = cluster.client().namespace::<ConfigMap>(cluster.namespace()).get("a").await.unwrap();
+        assert_eq!(child.data.unwrap()["message"], "two");
+        running.stop().await;
+    }
+}

@@ -1,0 +1,7 @@
+//! The book's chapters as documentation, so that `cargo test` compiles their code blocks.
+
+#[doc = include_str!("../../book/src/first-operator.md")]
+pub mod first_operator {}
+
+#[doc = include_str!("../../book/src/testing.md")]
+pub mod testing {}

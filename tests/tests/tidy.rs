@@ -1,0 +1,264 @@
+//! Rules that the compiler does not check: layers, sizes, calls that must not occur.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Layer of each module of `framework/src`; a module may import from its own layer and from below.
+const LAYERS: &[(&str, u8)] = &[
+    ("clock", 0),
+    ("entropy", 0),
+    ("error", 0),
+    ("metrics", 0),
+    ("seams", 0),
+    ("resource", 1),
+    ("wire", 1),
+    ("crd", 1),
+    ("workqueue", 1),
+    ("client", 2),
+    ("api", 2),
+    ("delta", 3),
+    ("store", 3),
+    ("reflector", 4),
+    ("informer", 5),
+    ("rbac", 6),
+    ("conditions", 6),
+    ("events", 6),
+    ("finalizer", 6),
+    ("owner", 6),
+    ("controller", 6),
+    ("leader", 7),
+    ("manager", 8),
+    ("embedded", 9),
+    ("cli", 9),
+    ("embedded", 9),
+    ("local", 9),
+    ("testing", 9),
+    ("__private", 9),
+    ("prelude", 9),
+];
+
+/// Lines that a source file may have, tests excluded.
+const MOST_LINES: usize = 800;
+
+#[test]
+fn modules_import_only_from_their_own_layer_and_below() {
+    let mut faults = Vec::new();
+    for file in sources("framework/src") {
+        let Some(own) = module_of(&file, "framework/src") else { continue };
+        let layer = layer_of(&own);
+        for (line, text) in code_lines(&file) {
+            for target in imports(&text) {
+                let Some(below) =
+                    LAYERS.iter().find(|(name, _)| *name == target).map(|(_, layer)| *layer)
+                else {
+                    continue;
+                };
+                if below > layer {
+                    faults.push(format!(
+                        "{}:{line}: `{own}` (layer {layer}) imports `{target}` (layer {below})",
+                        file.display()
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "a module may not import from above its layer:\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn store_and_delta_know_no_runtime_and_no_sockets() {
+    let mut faults = Vec::new();
+    for file in sources("framework/src") {
+        let Some(own) = module_of(&file, "framework/src") else { continue };
+        if !matches!(own.as_str(), "store" | "delta" | "wire" | "resource") {
+            continue;
+        }
+        for (line, text) in code_lines(&file) {
+            if ["tokio::spawn", "tokio::net", ".await", "async fn"]
+                .iter()
+                .any(|word| text.contains(word))
+            {
+                faults.push(format!("{}:{line}: {}", file.display(), text.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "pure modules do no I/O and never wait:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn nothing_above_the_client_names_its_transport() {
+    let mut faults = Vec::new();
+    for file in sources("framework/src") {
+        let Some(own) = module_of(&file, "framework/src") else { continue };
+        // The manager's health endpoint is a server of its own.
+        if matches!(own.as_str(), "client" | "manager" | "testing") {
+            continue;
+        }
+        for (line, text) in code_lines(&file) {
+            if ["hyper::", "tower::", "rustls::"].iter().any(|word| text.contains(word)) {
+                faults.push(format!("{}:{line}: {}", file.display(), text.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "only `client` speaks HTTP and TLS:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn the_api_server_imports_nothing_of_the_framework() {
+    let faults: Vec<_> = sources("apiserver/src")
+        .iter()
+        .flat_map(|file| code_lines(file).into_iter().map(move |line| (file.clone(), line)))
+        .filter(|(_, (_, text))| text.contains("windlass::") || text.contains("k8s_openapi"))
+        .map(|(file, (line, _))| format!("{}:{line}", file.display()))
+        .collect();
+    assert!(
+        faults.is_empty(),
+        "client and server are two independent readings of the API:\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn no_source_file_is_too_long() {
+    let mut faults = Vec::new();
+    for folder in ["framework/src", "macros/src", "apiserver/src", "examples/src"] {
+        for file in sources(folder) {
+            let lines = code_lines(&file).len();
+            if lines > MOST_LINES {
+                faults.push(format!("{}: {lines} lines", file.display()));
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "split by concept (more than {MOST_LINES} lines):\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn every_select_is_biased() {
+    let mut faults = Vec::new();
+    for folder in ["framework/src", "apiserver/src", "tests/src", "examples/src"] {
+        for file in sources(folder) {
+            let text = read(&file);
+            for (at, _) in text.match_indices("select! {") {
+                if !text[at + "select! {".len()..].trim_start().starts_with("biased;") {
+                    faults.push(format!("{}:{}", file.display(), text[..at].lines().count()));
+                }
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "a `select!` without `biased` draws from a random source that no seed reaches:\n{}",
+        faults.join("\n")
+    );
+}
+
+#[test]
+fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
+    let forbidden = [
+        "unbounded_channel",
+        "thread::sleep",
+        "SystemTime::now",
+        "std::time::Instant",
+        "todo!(",
+        "unimplemented!(",
+    ];
+    let mut faults = Vec::new();
+    // The macros write `unimplemented!` into impls that stand beside a compile error, never into a program.
+    for folder in ["framework/src", "apiserver/src", "examples/src"] {
+        for file in sources(folder) {
+            for (line, text) in code_lines(&file) {
+                if let Some(word) = forbidden.iter().find(|word| text.contains(**word)) {
+                    faults.push(format!("{}:{line}: {word}", file.display()));
+                }
+            }
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "time goes through Clock, queues have bounds, nothing is a stub:\n{}",
+        faults.join("\n")
+    );
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests crate lies in the workspace")
+        .to_owned()
+}
+
+/// Every Rust file below `folder`, sorted; files of tests only are left out.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir)
+            .unwrap_or_else(|error| panic!("cannot read {}: {error}", dir.display()))
+        {
+            let path = entry.expect("an entry of a folder that was just opened").path();
+            let name =
+                path.file_name().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+            if path.is_dir() && name != "tests" {
+                open.push(path);
+            } else if name.ends_with(".rs") && name != "tests.rs" && !name.ends_with("_tests.rs") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    assert!(!found.is_empty(), "no Rust files in {folder}");
+    found
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file)
+        .unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()))
+}
+
+/// Numbered lines before the file's tests, without comment lines.
+fn code_lines(file: &Path) -> Vec<(usize, String)> {
+    let text = read(file);
+    let code = text.find("#[cfg(test)]\nmod ").map_or(text.as_str(), |at| &text[..at]);
+    code.lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+        .map(|(number, line)| (number + 1, line.to_owned()))
+        .collect()
+}
+
+fn module_of(file: &Path, folder: &str) -> Option<String> {
+    let relative = file.strip_prefix(root().join(folder)).ok()?;
+    let first = relative.components().next()?.as_os_str().to_str()?;
+    let module = first.strip_suffix(".rs").unwrap_or(first);
+    (module != "lib").then(|| module.to_owned())
+}
+
+fn layer_of(module: &str) -> u8 {
+    LAYERS
+        .iter()
+        .find(|(name, _)| *name == module)
+        .unwrap_or_else(|| {
+            panic!("module `{module}` is not in the table of layers: decide where it belongs")
+        })
+        .1
+}
+
+/// The modules that a line names as `crate::module`.
+fn imports(line: &str) -> Vec<String> {
+    line.match_indices("crate::")
+        .map(|(at, found)| {
+            line[at + found.len()..]
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect()
+        })
+        .collect()
+}

@@ -1,0 +1,22 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::CustomResource;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+#[resource(column(name = "Host", paht = ".spec.host"))]
+#[resource(column = "Host")]
+pub struct Website {
+    pub metadata: ObjectMeta,
+    pub spec: Spec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Spec {
+    pub host: String,
+    pub replicas: i32,
+    pub names: Vec<String>,
+}
+
+fn main() {}

@@ -1,0 +1,22 @@
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use windlass::Controller;
+use windlass::controller::{Action, Context, Reconciler, Result};
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, owns(Service, Deployment, Service))]
+struct Maps;
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result<Action> {
+        Ok(Action::done())
+    }
+}
+
+// What could be read is granted in spite of the fault.
+fn main() {
+    fn takes<C: windlass::controller::Controller + windlass::rbac::Owns<Service>>() {}
+    takes::<Maps>();
+}

@@ -1,0 +1,11 @@
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use windlass::CustomResource;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+pub struct Website<T> {
+    pub metadata: ObjectMeta,
+    pub spec: T,
+}
+
+fn main() {}

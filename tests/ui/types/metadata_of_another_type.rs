@@ -1,0 +1,19 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::CustomResource;
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+pub struct Website {
+    pub metadata: String,
+    pub spec: Spec,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Spec {
+    pub host: String,
+    pub replicas: i32,
+    pub names: Vec<String>,
+}
+
+fn main() {}
