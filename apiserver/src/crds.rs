@@ -79,10 +79,28 @@ fn change(core: &Core, name: &str, make: impl Fn(&mut Value)) -> Option<Arc<Obje
         if next == held.value {
             return Some(held);
         }
+        let next = track(core, &held.value, &next);
         if let Ok(stored) = core.store.put(STORAGE, name, Some(&held), next) {
             return Some(stored);
         }
     }
+}
+
+/// Notes that the server wrote a status.
+fn track(core: &Core, old: &Value, new: &Value) -> Value {
+    let Some(kind) = core.kind("apiextensions.k8s.io", "customresourcedefinitions") else {
+        return new.clone();
+    };
+    let (manager, now) = ("kube-apiserver", core.clock.rfc3339());
+    crate::apply::track_update(
+        &kind.types,
+        Some(old),
+        new,
+        manager,
+        &kind.stored_as,
+        Some("status"),
+        &now,
+    )
 }
 
 /// Accepts names, establishes and serves a definition, or moves its deletion on.

@@ -308,12 +308,6 @@ impl ApiError {
             .detailed(Details { causes: vec![cause("", "", message)], ..Details::default() })
     }
 
-    /// The same without the usual introduction.
-    pub(crate) fn internal_bare(message: &str) -> Self {
-        Self::of(500, "InternalError", message)
-            .detailed(Details { causes: vec![cause("", "", message)], ..Details::default() })
-    }
-
     /// The body's media type is none the server reads.
     pub(crate) fn unsupported_body(accepted: &[&str]) -> Self {
         let text = format!(

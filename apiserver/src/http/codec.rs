@@ -122,7 +122,6 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Acc
             "application/*" if !kind.served.custom => continue,
             _ if entry.is_json() => Format::Json,
             YAML if verb != "watch" => Format::Yaml,
-            YAML if kind.served.custom => return Err(ApiError::not_acceptable(&[STREAM])),
             YAML => return Err(ApiError::not_acceptable(&[STREAM, PROTOBUF_STREAM])),
             _ => continue,
         };
@@ -138,10 +137,7 @@ pub(crate) fn accept(headers: &HeaderMap, kind: &Kind, verb: &str) -> Result<Acc
         };
         return Ok(Accepted { format, shape });
     }
-    if kind.served.custom {
-        return Err(ApiError::not_acceptable(&[JSON, YAML]));
-    }
-    if unknown_shape {
+    if kind.served.custom || unknown_shape {
         return Err(ApiError::not_acceptable(&[JSON, YAML, PROTOBUF]));
     }
     let mut available = vec![JSON, YAML, PROTOBUF];
@@ -180,7 +176,6 @@ pub(crate) fn decode(headers: &HeaderMap, kind: &Kind, bytes: &[u8]) -> Result<B
     match media_type(headers).as_str() {
         "" | JSON => parse_json(bytes).map_err(|why| unreadable(kind, &why, bytes)),
         YAML => parse_yaml(bytes).map_err(|why| unreadable(kind, &why, bytes)),
-        _ if kind.served.custom => Err(ApiError::unsupported_body(&[JSON, YAML])),
         _ => Err(ApiError::unsupported_body(&[JSON, YAML, PROTOBUF])),
     }
 }
@@ -232,8 +227,7 @@ pub(crate) fn decode_patch(
     let parsed = if form == Form::Apply { parse_yaml(bytes) } else { parse_json(bytes) };
     let body = parsed.map_err(|why| match form {
         Form::Apply => ApiError::bad_request(format!("error decoding YAML: {why}")),
-        Form::Json => ApiError::bad_request(format!("error decoding patch: {why}")),
-        _ => ApiError::bad_request(why),
+        _ => ApiError::bad_request(format!("error decoding patch: {why}")),
     })?;
     Ok((form, body))
 }
@@ -263,7 +257,10 @@ fn parse_json(bytes: &[u8]) -> Result<Body, String> {
     let parsed = Any { path: String::new(), duplicates: &found }.deserialize(&mut reader);
     let value = parsed.and_then(|value| reader.end().map(|()| value));
     match value {
-        Ok(value) => Ok(Body { value, duplicates: found.into_inner() }),
+        Ok(value) => {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            Ok(Body { value, duplicates: found.into_inner(), text })
+        }
         Err(error) => Err(go::json_error(&error, bytes)),
     }
 }

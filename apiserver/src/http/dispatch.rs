@@ -74,7 +74,10 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
     warnings.extend(more);
     let answer = match answer {
         Ok(answer) => answer,
-        Err(error) => return Ok(Reply { warnings, ..Reply::from(error) }),
+        Err(error) => {
+            let failure = Reply::failure(&error, codec::preferred(headers));
+            return Ok(Reply { warnings, ..failure });
+        }
     };
     reply(core, asked, &kind, accepted, answer, warnings)
 }
@@ -89,7 +92,9 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     };
     let served = &kind.served;
     let outside = !served.namespaced && !route.namespace.is_empty() && !kind.is("", "namespaces");
-    if outside && served.custom {
+    let collected = served.namespaced && route.namespace.is_empty();
+    let lists = matches!(route.verb.as_str(), "list" | "watch");
+    if served.custom && (outside || (collected && !lists)) {
         return Err(ApiError::no_path());
     }
     let nowhere = served.namespaced && route.namespace.is_empty() && !route.path_name().is_empty();
@@ -126,8 +131,12 @@ fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
             (false, false) => Err(ApiError::method()),
         };
     }
+    if served.custom && !named && matches!(verb, "update" | "patch") {
+        return Err(ApiError::bad_request("name must be provided"));
+    }
     let fits = match verb {
-        "create" => !named,
+        // Custom resources take the name from the body.
+        "create" => !named || served.custom,
         "update" | "patch" => named,
         _ => true,
     };

@@ -66,7 +66,7 @@ impl From<ApiError> for Reply {
 
 impl Reply {
     /// A failure in the format that the client prefers.
-    fn failure(error: &ApiError, format: Format) -> Self {
+    pub(crate) fn failure(error: &ApiError, format: Format) -> Self {
         if error.is_plain() {
             return Self::text(error.code(), error.message().to_owned());
         }

@@ -195,6 +195,14 @@ pub(crate) fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"k": "v"}})
 }
 
+/// A Deployment.
+pub(crate) fn deployment(name: &str, replicas: u32) -> Value {
+    json!({"metadata": {"name": name}, "spec": {
+        "replicas": replicas, "selector": {"matchLabels": {"app": name}},
+        "template": {"metadata": {"labels": {"app": name}},
+            "spec": {"containers": [{"name": "main", "image": "nginx"}]}}}})
+}
+
 /// The definition of Widgets.
 pub(crate) fn widgets() -> Value {
     json!({

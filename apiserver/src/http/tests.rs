@@ -40,8 +40,9 @@ async fn what_a_server_owns_is_set_at_creation_whatever_the_client_says() {
     assert_ne!(metadata["uid"], "mine");
     assert_eq!(metadata.get("deletionTimestamp"), None);
     assert_eq!(metadata["generation"], 9, "ConfigMaps have no generation of their own");
-    let deployment = json!({"metadata": {"name": "d", "generation": 9}, "spec": {}});
-    assert_eq!(client.post(DEPLOYMENTS, deployment).await.value["metadata"]["generation"], 1);
+    let mut body = deployment("d", 1);
+    body["metadata"]["generation"] = json!(9);
+    assert_eq!(client.post(DEPLOYMENTS, body).await.value["metadata"]["generation"], 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -346,8 +347,8 @@ async fn a_collection_is_deleted_by_selector_and_listed_in_the_answer() {
 #[tokio::test(start_paused = true)]
 async fn generation_counts_specs_and_status_has_its_own_endpoint() {
     let (_server, mut client) = start().await;
-    let body =
-        json!({"metadata": {"name": "d"}, "spec": {"replicas": 2}, "status": {"replicas": 7}});
+    let mut body = deployment("d", 2);
+    body["status"] = json!({"replicas": 7});
     let made = client.post(DEPLOYMENTS, body).await;
     assert_eq!(made.value["status"], json!({}), "a new object has no status");
     let url = format!("{DEPLOYMENTS}/d");
@@ -370,12 +371,12 @@ async fn generation_counts_specs_and_status_has_its_own_endpoint() {
 #[tokio::test(start_paused = true)]
 async fn scale_shows_and_sets_replicas() {
     let (_server, mut client) = start().await;
-    let body = json!({"metadata": {"name": "d"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"a": "b"}}}});
+    let body = deployment("d", 2);
     client.post(DEPLOYMENTS, body).await;
     let url = format!("{DEPLOYMENTS}/d/scale");
     let scale = client.get(&url).await;
     assert_eq!(scale.value["spec"], json!({"replicas": 2}));
-    assert_eq!(scale.value["status"], json!({"replicas": 0, "selector": "a=b"}));
+    assert_eq!(scale.value["status"], json!({"replicas": 0, "selector": "app=d"}));
     let mut next = scale.value.clone();
     next["spec"]["replicas"] = json!(5);
     assert_eq!(client.put(&url, next.clone()).await.value["spec"]["replicas"], 5);

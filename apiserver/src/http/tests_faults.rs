@@ -107,7 +107,7 @@ async fn a_paused_resource_delivers_everything_later() {
 async fn one_item_can_be_undecodable_in_lists_and_watches() {
     let (server, mut client) = start().await;
     for name in ["a", "b"] {
-        client.post(DEPLOYMENTS, json!({"metadata": {"name": name}})).await;
+        client.post(DEPLOYMENTS, deployment(name, 1)).await;
     }
     server.faults().add(Fault::new(Action::Garble("b".to_owned())).on("list|watch").always());
     let list = client.get(DEPLOYMENTS).await;

@@ -59,13 +59,30 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("", "Namespace") => namespace(object),
         ("", "Pod") => pods::pod(object),
         ("", "PersistentVolumeClaim") => claim(object),
+        ("", "PersistentVolume") => volume(object),
+        ("", "PodTemplate") => pods::template(object),
+        ("", "Endpoints") => {
+            for subset in items(object, "subsets") {
+                for port in items(subset, "ports") {
+                    default(port, "protocol", json!("TCP"));
+                }
+            }
+        }
         ("" | "apps", "ReplicationController" | "ReplicaSet") => replicas(object),
         ("apps", "Deployment") => deployment(object),
         ("apps", "StatefulSet") => stateful_set(object),
         ("apps", "DaemonSet") => daemon_set(object),
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
-        ("autoscaling", _) => default(child(object, "spec"), "minReplicas", json!(1)),
+        ("autoscaling", _) => {
+            let spec = child(object, "spec");
+            default(spec, "minReplicas", json!(1));
+            let target = json!({"type": "Utilization", "averageUtilization": 80});
+            let metric =
+                json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
+            default(spec, "metrics", metric);
+        }
+        ("admissionregistration.k8s.io", _) => webhooks(kind, object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("networking.k8s.io", "Ingress") => drop(child(child(object, "status"), "loadBalancer")),
         ("rbac.authorization.k8s.io", _) => rbac(object),
@@ -134,7 +151,41 @@ fn claim(object: &mut Value) {
     default(child(object, "status"), "phase", json!("Pending"));
 }
 
+fn volume(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "persistentVolumeReclaimPolicy", json!("Retain"));
+    default(spec, "volumeMode", json!("Filesystem"));
+    if spec["hostPath"].is_object() && spec["hostPath"]["type"].is_null() {
+        spec["hostPath"]["type"] = json!("");
+    }
+    default(child(object, "status"), "phase", json!("Pending"));
+}
+
+fn webhooks(kind: &Kind, object: &mut Value) {
+    for webhook in items(object, "webhooks") {
+        default(webhook, "failurePolicy", json!("Fail"));
+        default(webhook, "matchPolicy", json!("Equivalent"));
+        default(webhook, "timeoutSeconds", json!(10));
+        child(webhook, "namespaceSelector");
+        child(webhook, "objectSelector");
+        if kind.name() == "MutatingWebhookConfiguration" {
+            default(webhook, "reinvocationPolicy", json!("Never"));
+        }
+        for rule in items(webhook, "rules") {
+            default(rule, "scope", json!("*"));
+        }
+        if webhook["clientConfig"]["service"].is_object() {
+            default(&mut webhook["clientConfig"]["service"], "port", json!(443));
+        }
+    }
+}
+
 fn replicas(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.is_object() && object["kind"] == "ReplicationController" {
+        default(child(object, "spec"), "selector", labels.clone());
+        default(child(object, "metadata"), "labels", labels);
+    }
     let spec = child(object, "spec");
     default(spec, "replicas", json!(1));
     pods::template(spec);
@@ -185,6 +236,8 @@ fn stateful_set(object: &mut Value) {
 }
 
 fn daemon_set(object: &mut Value) {
+    let annotations = child(child(object, "metadata"), "annotations");
+    default(annotations, "deprecated.daemonset.template.generation", json!("1"));
     let spec = child(object, "spec");
     default(spec, "revisionHistoryLimit", json!(10));
     let strategy = child(spec, "updateStrategy");
@@ -217,23 +270,6 @@ fn job_spec(spec: &mut Value) {
     default(spec, "podReplacementPolicy", json!(replace));
     default(spec, "manualSelector", json!(false));
     pods::template(spec);
-}
-
-/// Labels and selector that tie a Job to its Pods; only at creation, when the uid is known.
-pub(crate) fn job_selector(object: &mut Value) {
-    let uid = object["metadata"]["uid"].clone();
-    let name = object["metadata"]["name"].clone();
-    let spec = child(object, "spec");
-    if spec["manualSelector"] == true {
-        return;
-    }
-    let labels = child(child(child(spec, "template"), "metadata"), "labels");
-    for (key, value) in [("controller-uid", &uid), ("job-name", &name)] {
-        default(labels, key, value.clone());
-        default(labels, &format!("batch.kubernetes.io/{key}"), value.clone());
-    }
-    let selector = child(child(spec, "selector"), "matchLabels");
-    default(selector, "batch.kubernetes.io/controller-uid", uid);
 }
 
 fn job(object: &mut Value) {

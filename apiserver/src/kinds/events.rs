@@ -27,6 +27,12 @@ pub(crate) fn from_core(event: Value) -> Value {
         renamed(event, |name| RENAMED.iter().find(|(_, core)| *core == name).map(|(new, _)| *new));
     if let Value::Object(fields) = &mut event {
         fields.entry("eventTime").or_insert(Value::Null);
+        // The core view always writes these.
+        for field in ["reportingController", "reportingInstance"] {
+            if fields.get(field).is_some_and(|value| value == "") {
+                fields.remove(field);
+            }
+        }
     }
     event
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Kind, names};
 use crate::clock;
-use crate::go::mismatch;
+use crate::go::{self, mismatch};
 use crate::served::Cause;
 use crate::status::{cause, forbidden_field, invalid_value, required};
 
@@ -114,6 +114,12 @@ pub(crate) fn wrong_type(kind: &Kind, object: &Value) -> Option<String> {
         None | Some(Value::Null) => return None,
         Some(Value::Object(fields)) => fields,
         Some(other) => {
+            if kind.served.custom {
+                let found = go::type_name(other);
+                return Some(format!(
+                    "json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"
+                ));
+            }
             return Some(mismatch(other, &format!("{}.metadata", kind.name()), "v1.ObjectMeta"));
         }
     };
@@ -343,6 +349,18 @@ pub(crate) fn check_change(kind: &Kind, old: &Value, new: &Value) -> Vec<Cause> 
     }
     causes.extend(check_generate_name(kind, new));
     causes
+}
+
+/// Advice about the finalizers of custom resources.
+pub(crate) fn finalizer_warnings(object: &Value) -> Vec<String> {
+    let standard = ["orphan", "foregroundDeletion"];
+    let odd = finalizers(object).into_iter();
+    let odd = odd.filter(|name| !name.contains('/') && !standard.contains(&name.as_str()));
+    odd.map(|name| {
+        let path = if name.contains('.') { " including a path (/)" } else { "" };
+        format!("metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers")
+    })
+    .collect()
 }
 
 /// Drops repeated owner references; is there anything to warn about?

@@ -3,6 +3,7 @@
 //! Request handling asks a [`Kind`] for facts instead of matching on names. Storage and HTTP are not
 //! known here.
 
+pub(crate) mod admission;
 pub(crate) mod builtin;
 pub(crate) mod custom;
 pub(crate) mod defaults;
@@ -11,6 +12,7 @@ pub(crate) mod meta;
 pub(crate) mod names;
 pub(crate) mod pods;
 pub(crate) mod registry;
+pub(crate) mod workloads;
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::decode::Body;
-use super::update::{self, Next};
+
 use super::{Answer, Call, delete, options};
 use crate::core::Core;
 use crate::kinds::Kind;
@@ -27,38 +27,79 @@ pub(crate) fn act(core: &Core, call: &Call, body: &Body) -> Result<Answer, ApiEr
 fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
     let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
     let now = core.clock.rfc3339();
-    let main = Call { subresource: String::new(), ..call.clone() };
-    update::change(core, &main, |held| {
-        let Some(held) = held else { return Err(call.not_found()) };
-        let bound = held["spec"]["nodeName"].as_str().unwrap_or_default();
+    loop {
+        let held = call.find(core)?;
+        let bound = held.value["spec"]["nodeName"].as_str().unwrap_or_default();
         if !bound.is_empty() {
             let why = format!("pod {} is already assigned to node {bound:?}", call.name);
-            return Err(ApiError::conflict(
-                About { group: "", kind: "pods/binding", name: &call.name },
-                &why,
-            ));
+            let about = About { group: "", kind: "pods/binding", name: &call.name };
+            return Err(ApiError::conflict(about, &why));
         }
-        let mut pod = held.clone();
+        let mut pod = held.value.clone();
         pod["spec"]["nodeName"] = json!(node);
-        Ok(Next::Update(pod))
-    })?;
-    let status = Call { subresource: "status".to_owned(), ..call.clone() };
-    update::change(core, &status, |held| {
-        let Some(held) = held else { return Err(call.not_found()) };
-        let mut pod = held.clone();
-        pod["status"]["conditions"] = json!([
-            {"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}
-        ]);
-        Ok(Next::Update(pod))
-    })?;
-    Ok(Answer::created(status::accepted()))
+        set_condition(
+            &mut pod,
+            json!({
+                "type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now,
+            }),
+        );
+        if call.options.dry_run
+            || core.store.put(&call.kind.storage, &call.key(), Some(&held), pod).is_ok()
+        {
+            return Ok(Answer::created(status::accepted()));
+        }
+    }
+}
+
+/// Sets a Pod's condition.
+fn set_condition(pod: &mut Value, condition: Value) {
+    let conditions = &mut pod["status"]["conditions"];
+    let mut held = conditions.as_array().cloned().unwrap_or_default();
+    held.retain(|one| one["type"] != condition["type"]);
+    held.push(condition);
+    *conditions = Value::Array(held);
 }
 
 fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError> {
     let held = call.find(core)?;
+    check_budgets(core, call, &held.value)?;
+    let main = Call { subresource: String::new(), ..call.clone() };
+    let options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
+    if !options.dry_run && !call.options.dry_run {
+        disrupt(core, call)?;
+    }
+    delete::delete(core, &main, &options, &mut Vec::new())?;
+    Ok(Answer::created(status::accepted()))
+}
+
+/// Notes in a Pod that it is being evicted.
+fn disrupt(core: &Core, call: &Call) -> Result<(), ApiError> {
+    let now = core.clock.rfc3339();
+    loop {
+        let held = call.find(core)?;
+        let mut pod = held.value.clone();
+        set_condition(
+            &mut pod,
+            json!({
+                "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
+            }),
+        );
+        if core.store.put(&call.kind.storage, &call.key(), Some(&held), pod).is_ok() {
+            return Ok(());
+        }
+    }
+}
+
+/// Do the disruption budgets allow that a Pod goes? Those that do not run need no permission.
+fn check_budgets(core: &Core, call: &Call, pod: &Value) -> Result<(), ApiError> {
+    let phase = pod["status"]["phase"].as_str().unwrap_or_default();
+    if phase != "Running" || crate::kinds::meta::terminating(pod) {
+        return Ok(());
+    }
     let (budgets, _) = core.store.snapshot("poddisruptionbudgets.policy");
     for (_, budget) in storage::in_namespace(&budgets, &call.namespace) {
-        if !selects(&budget.value["spec"]["selector"], &held.value) {
+        if !selects(&budget.value["spec"]["selector"], pod) {
             continue;
         }
         let observed = budget.value["status"]["observedGeneration"].as_i64().unwrap_or(0);
@@ -83,10 +124,7 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError>
             )));
         }
     }
-    let main = Call { subresource: String::new(), ..call.clone() };
-    let options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
-    delete::delete(core, &main, &options, &mut Vec::new())?;
-    Ok(Answer::created(status::accepted()))
+    Ok(())
 }
 
 /// Does a `LabelSelector` object select an object's labels?

@@ -46,8 +46,13 @@ pub(crate) fn assign(
         return Err(ApiError::invalid(About::kind(&call.kind.served, &name), vec![cause]));
     }
     spec["clusterIPs"] = json!([address]);
-    crate::kinds::defaults::default(spec, "ipFamilies", json!(["IPv4"]));
-    crate::kinds::defaults::default(spec, "ipFamilyPolicy", json!("SingleStack"));
+    // A headless Service without a selector is whatever its endpoints are.
+    let open =
+        address == "None" && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty);
+    let families = if open { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) };
+    let policy = if open { "RequireDualStack" } else { "SingleStack" };
+    crate::kinds::defaults::default(spec, "ipFamilies", families);
+    crate::kinds::defaults::default(spec, "ipFamilyPolicy", json!(policy));
     if kind == "NodePort" || kind == "LoadBalancer" {
         node_ports(spec, old, taken.ports);
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::decode::{self, Body};
 use super::{Answer, Call, addresses, admit, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, defaults, meta};
+use crate::kinds::{Generation, admission, defaults, meta, workloads};
 use crate::served::Cause;
 use crate::status::{About, ApiError};
 use crate::storage;
@@ -41,7 +41,8 @@ pub(crate) fn create_decoded(
     if call.kind.has_status() {
         reset_status(call, &mut object);
     }
-    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"] {
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion"]
+    {
         meta::set(&mut object, field, Value::Null);
     }
     if !applied {
@@ -82,9 +83,7 @@ fn prepare(core: &Core, call: &Call, object: &mut Value, generates: bool) {
         }
         *finalizers = Value::Array(held);
     }
-    if kind.is("batch", "jobs") {
-        defaults::job_selector(object);
-    }
+    admission::enter(kind, object);
 }
 
 /// A new object has no status of its own, ...
@@ -140,11 +139,13 @@ fn check(call: &Call, object: &Value) -> Vec<Cause> {
     let mut causes = meta::check_new(&call.kind, object);
     if let Some(custom) = &call.kind.custom {
         causes.extend(custom.schema.validate(object, None));
+        causes.extend(super::scale::check(&call.kind, object));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions") {
         causes.extend(crate::crd_schema::check_crd(object, None));
     }
     causes.extend(super::actions::check_size(&call.kind, object));
     causes.extend(super::actions::check_namespace(&call.kind, object));
+    causes.extend(workloads::check(&call.kind, object));
     causes
 }

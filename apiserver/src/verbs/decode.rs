@@ -19,11 +19,13 @@ pub(crate) struct Body {
     pub(crate) value: Value,
     /// Fields that it says twice, with their paths.
     pub(crate) duplicates: Vec<String>,
+    /// The body as it came, when that is known.
+    pub(crate) text: String,
 }
 
 impl From<Value> for Body {
     fn from(value: Value) -> Self {
-        Self { value, duplicates: Vec::new() }
+        Self { value, ..Self::default() }
     }
 }
 
@@ -81,11 +83,11 @@ pub(crate) fn object(
     patched: bool,
     warnings: &mut Vec<String>,
 ) -> Result<Value, Fault> {
-    let Body { value: mut object, duplicates } = body;
+    let Body { value: mut object, duplicates, text } = body;
     if object.is_null() && call.kind.custom.is_none() {
         object = Value::Object(serde_json::Map::new());
     }
-    check_kind(call, &object)?;
+    check_kind(call, &object, &text, patched)?;
     if let Some(text) = meta::wrong_type(&call.kind, &object) {
         return Err(Fault::Type(text));
     }
@@ -105,6 +107,9 @@ pub(crate) fn object(
         }
     }
     warnings.extend(meta::dedup_owners(&mut object, patched));
+    if call.kind.served.custom {
+        warnings.extend(meta::finalizer_warnings(&object));
+    }
     Ok(object)
 }
 
@@ -141,11 +146,11 @@ pub(crate) fn canonicalize(kind: &Kind, object: &mut Value) {
     defaults::empty_rules(kind, object);
 }
 
-fn check_kind(call: &Call, object: &Value) -> Result<(), Fault> {
+fn check_kind(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), Fault> {
     let served = &call.kind.served;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (kind, version) = (text("kind"), text("apiVersion"));
-    if !object.is_object() {
+    if !object.is_object() && !object.is_null() {
         let name = &served.kind;
         let (why, start) = (go::not_an_object(object), excerpt(object.to_string().as_bytes()));
         let text = format!(
@@ -154,36 +159,46 @@ fn check_kind(call: &Call, object: &Value) -> Result<(), Fault> {
         return Err(ApiError::bad_request(text).into());
     }
     if served.custom {
-        check_custom(call, object, kind, version)
+        check_custom(call, object, raw, patched)
     } else {
         check_builtin(call, kind, version)
     }
 }
 
-fn check_custom(call: &Call, object: &Value, kind: &str, version: &str) -> Result<(), Fault> {
+fn check_custom(call: &Call, object: &Value, raw: &str, patched: bool) -> Result<(), Fault> {
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (kind, version) = (text("kind"), text("apiVersion"));
     let wanted = call.kind.served.api_version();
     if kind.is_empty() {
-        let shown = excerpt(object.to_string().as_bytes());
+        let shown = if raw.is_empty() { object.to_string() } else { raw.to_owned() };
+        let start = excerpt(shown.as_bytes());
         let name = call.kind.name();
         let text = format!(
-            "the object provided is unrecognized (must be of type {name}): Object 'Kind' is missing in '{object}' ({shown})"
+            "the object provided is unrecognized (must be of type {name}): Object 'Kind' is missing in '{shown}' ({start})"
         );
         return Err(ApiError::bad_request(text).into());
     }
-    if version != wanted {
+    if version != wanted && !patched {
         let text = format!(
             "the API version in the data ({version}) does not match the expected API version ({wanted})"
         );
         return Err(ApiError::bad_request(text).into());
     }
+    let mut causes = Vec::new();
     if kind != call.kind.name() {
-        let name = meta::text(object, "name").to_owned();
-        let about = About { group: &call.kind.served.group, kind: call.kind.name(), name: &name };
         let message = format!("Invalid value: {kind:?}: must be {}", call.kind.name());
-        let cause = cause("FieldValueInvalid", "kind", message);
-        return Err(ApiError::invalid(about, vec![cause]).into());
+        causes.push(cause("FieldValueInvalid", "kind", message));
     }
-    Ok(())
+    if version != wanted {
+        let message = format!("Invalid value: {version:?}: must be {wanted}");
+        causes.push(cause("FieldValueInvalid", "apiVersion", message));
+    }
+    if causes.is_empty() {
+        return Ok(());
+    }
+    let name = meta::text(object, "name").to_owned();
+    let group = version.split_once('/').map_or("", |(group, _)| group);
+    Err(ApiError::invalid(About { group, kind, name: &name }, causes).into())
 }
 
 fn check_builtin(call: &Call, kind: &str, version: &str) -> Result<(), Fault> {

@@ -72,7 +72,8 @@ fn attempt(
     let shown = &held.value;
     let mut marked = shown.clone();
     let finalizers = finalizers(kind, options, shown);
-    let pending = !finalizers.is_empty() || special(core, kind, &mut marked);
+    let held_back = special(core, kind, &mut marked);
+    let pending = !finalizers.is_empty() || held_back;
     meta::set(&mut marked, "finalizers", json!(finalizers));
     meta::clean(&mut marked);
     let graceful =
@@ -159,6 +160,12 @@ fn finalizers(kind: &Kind, options: &DeleteOptions, held: &Value) -> Vec<String>
 
 /// Marks an object that must wait for its finalizers.
 fn mark(core: &Core, object: &mut Value) {
+    if own_way(object) {
+        if !meta::terminating(object) {
+            meta::set(object, "deletionTimestamp", core.clock.rfc3339().into());
+        }
+        return;
+    }
     let first = object["metadata"]["deletionGracePeriodSeconds"].is_null();
     if first && meta::generation(object) > 0 {
         let next = meta::generation(object) + 1;
@@ -167,9 +174,13 @@ fn mark(core: &Core, object: &mut Value) {
     if !meta::terminating(object) {
         meta::set(object, "deletionTimestamp", core.clock.rfc3339().into());
     }
-    if object["kind"] != "Namespace" || object["apiVersion"] != "v1" {
-        meta::set(object, "deletionGracePeriodSeconds", json!(0));
-    }
+    meta::set(object, "deletionGracePeriodSeconds", json!(0));
+}
+
+/// Namespaces and definitions are only stamped when they begin to go.
+fn own_way(object: &Value) -> bool {
+    matches!(object["kind"].as_str(), Some("Namespace" | "CustomResourceDefinition"))
+        && matches!(object["apiVersion"].as_str(), Some("v1" | "apiextensions.k8s.io/v1"))
 }
 
 /// How a Pod goes.
@@ -244,8 +255,12 @@ pub(crate) fn collection(
     if !served.custom {
         items.iter_mut().for_each(super::list::anonymous);
     }
+    let mut metadata = json!({"resourceVersion": revision.to_string()});
+    if served.custom {
+        metadata["continue"] = json!("");
+    }
     Ok(Answer::ok(json!({
         "apiVersion": served.api_version(), "kind": served.list_kind,
-        "metadata": {"resourceVersion": revision.to_string()}, "items": items,
+        "metadata": metadata, "items": items,
     })))
 }

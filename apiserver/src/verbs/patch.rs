@@ -74,7 +74,8 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
                 format!("The allowed maximum operations in a JSON patch is {MOST}, got {found}");
             Err(ApiError::too_large(text))
         }
-        (Form::Json, Value::Array(_)) | (Form::Merge | Form::Strategic, Value::Object(_)) => Ok(()),
+        (Form::Json, Value::Array(_) | Value::Null)
+        | (Form::Merge | Form::Strategic, Value::Object(_)) => Ok(()),
         (Form::Json, other) => {
             let found = type_name(other);
             let text = format!(
@@ -82,7 +83,7 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
             );
             Err(ApiError::bad_request(text))
         }
-        (Form::Merge, _) => Err(ApiError::bad_request("Invalid JSON Patch")),
+        (Form::Merge, Value::Null) => Err(ApiError::bad_request("Invalid JSON Patch")),
         (_, other) => {
             let found = type_name(other);
             let text = format!(
@@ -95,6 +96,7 @@ fn check_patch(form: Form, body: &Value) -> Result<(), ApiError> {
 
 fn patched(call: &Call, form: Form, held: &Value, body: &Value) -> Result<Value, ApiError> {
     match form {
+        Form::Json if body.is_null() => Ok(held.clone()),
         Form::Json => patch::json(held, body).map_err(refused),
         Form::Strategic => patch::strategic(fields::types(call), held, body).map_err(refused),
         Form::Merge | Form::Apply => Ok(patch::merge(held, body)),

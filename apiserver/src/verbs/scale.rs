@@ -7,7 +7,9 @@ use super::patch::Form;
 use super::update::{self, Next, SentVersion};
 use super::{Answer, Call, admit};
 use crate::core::Core;
+use crate::kinds::Kind;
 use crate::patch;
+use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 
 /// Paths of a kind's scale.
@@ -58,7 +60,7 @@ fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
     let wanted = read(object, &paths.spec).and_then(Value::as_i64);
     let Some(wanted) = wanted else {
         let text = format!("the spec replicas field {dotted:?} does not exist");
-        return Err(ApiError::internal_bare(&text));
+        return Err(ApiError::internal(&text));
     };
     let have = read(object, &paths.status).and_then(Value::as_i64).unwrap_or(0);
     let mut spec = json!({});
@@ -84,6 +86,66 @@ fn scale(call: &Call, object: &Value) -> Result<Value, ApiError> {
         "kind": "Scale", "apiVersion": "autoscaling/v1",
         "metadata": metadata, "spec": spec, "status": status,
     }))
+}
+
+/// Faults of what a custom resource keeps where its scale looks.
+pub(crate) fn check(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let Some(scale) = kind.custom.as_ref().and_then(|custom| custom.scale.as_ref()) else {
+        return Vec::new();
+    };
+    let mut causes = Vec::new();
+    for (path, whole) in scale.iter().zip([true, true, false]).filter(|(path, _)| !path.is_empty())
+    {
+        match seek(object, path, whole) {
+            Err(why) => {
+                let none = if whole { json!(0) } else { json!("") };
+                causes.push(invalid_value(path, &none, &format!("{path} accessor error: {why}")));
+            }
+            Ok(Some(number)) if number < 0 => {
+                causes.push(invalid_value(
+                    path,
+                    &number.into(),
+                    "should be a non-negative integer",
+                ));
+            }
+            Ok(_) => {}
+        }
+    }
+    causes
+}
+
+/// The number at a path, when there is one; the error is what is in the way.
+fn seek(object: &Value, path: &str, whole: bool) -> Result<Option<i64>, String> {
+    let mut held = object;
+    for part in path.split('.').filter(|part| !part.is_empty()) {
+        if held.is_null() {
+            return Ok(None);
+        }
+        if !held.is_object() {
+            return Err(is_of(held, "map[string]interface{}"));
+        }
+        held = &held[part];
+    }
+    match (held, whole) {
+        (Value::Null, _) | (Value::String(_), false) => Ok(None),
+        (Value::Number(number), true) if number.is_i64() => Ok(number.as_i64()),
+        (other, true) => Err(is_of(other, "int64")),
+        (other, false) => Err(is_of(other, "string")),
+    }
+}
+
+/// `5 is of the type int64, expected string`.
+fn is_of(value: &Value, wanted: &str) -> String {
+    let (shown, found) = match value {
+        Value::String(text) => (text.clone(), "string"),
+        Value::Bool(_) => (value.to_string(), "bool"),
+        Value::Number(number) if number.is_f64() => (value.to_string(), "float64"),
+        Value::Number(_) => (value.to_string(), "int64"),
+        Value::Array(_) => (value.to_string(), "[]interface {}"),
+        Value::Object(_) => (value.to_string(), "map[string]interface {}"),
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+    };
+    format!("{shown} is of the type {found}, expected {wanted}")
 }
 
 /// A label selector as text: `a=b,c in (d,e)`.
@@ -128,14 +190,21 @@ pub(crate) fn replace(core: &Core, call: &Call, body: &Body) -> Result<Answer, A
 /// PATCH of a scale.
 pub(crate) fn patch(core: &Core, call: &Call, form: Form, body: &Body) -> Result<Answer, ApiError> {
     if form == Form::Apply {
+        let held = call.find(core)?;
+        let managed = held.value["metadata"]["managedFields"].is_array();
         let name = &call.name;
         let place = if call.namespace.is_empty() {
             name.clone()
         } else {
             format!("{}/{name}", call.namespace)
         };
+        let object = if managed {
+            "create manager for existing fields: failed to convert live object (/".to_owned()
+        } else {
+            format!("convert new object ({place}")
+        };
         let text = format!(
-            "failed to convert new object ({place}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
+            "failed to {object}; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid group/version: autoscaling/v1"
         );
         return Err(ApiError::unclassified(text));
     }
@@ -169,7 +238,7 @@ fn store(
             sent.check(call, held)?;
         }
         let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or(0);
-        if replicas < 0 {
+        if replicas < 0 && !call.kind.served.custom {
             let why = "must be greater than or equal to 0";
             let cause = invalid_value("spec.replicas", &json!(replicas), why);
             let about = About { group: "autoscaling", kind: "Scale", name: &call.name };

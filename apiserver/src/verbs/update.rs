@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::decode::{self, Body};
 use super::{Answer, Call, addresses, admit, create, fields};
 use crate::core::Core;
-use crate::kinds::{Generation, Kind, meta};
+use crate::kinds::{Generation, Kind, meta, workloads};
 use crate::served::Cause;
 use crate::status::{About, ApiError, invalid_value};
 use crate::storage::Object;
@@ -278,11 +278,15 @@ fn check(call: &Call, old: &Value, new: &Value) -> Vec<Cause> {
     let mut causes = meta::check_change(&call.kind, old, new);
     if let Some(custom) = &call.kind.custom {
         causes.extend(custom.schema.validate(new, Some(old)));
+        causes.extend(super::scale::check(&call.kind, new));
     }
     if call.kind.is("apiextensions.k8s.io", "customresourcedefinitions")
         && call.subresource.is_empty()
     {
         causes.extend(crate::crd_schema::check_crd(new, Some(old)));
+    }
+    if call.subresource != "status" {
+        causes.extend(workloads::check(&call.kind, new));
     }
     causes.extend(super::actions::check_change(call, old, new));
     causes.extend(super::actions::check_size(&call.kind, new));

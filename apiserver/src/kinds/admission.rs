@@ -1,0 +1,58 @@
+//! What admission and strategies add to new built-in objects; nobody owns these fields.
+
+use serde_json::{Value, json};
+
+use super::Kind;
+use super::defaults::{child, default};
+
+/// Adds what the server decides when an object is created.
+pub(crate) fn enter(kind: &Kind, object: &mut Value) {
+    match (kind.served.group.as_str(), kind.name()) {
+        ("", "Pod") => pod(object),
+        ("", "Node") => {
+            let taint = json!([{"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}]);
+            default(child(object, "spec"), "taints", taint);
+        }
+        ("batch", "Job") => job(object),
+        _ => {}
+    }
+}
+
+/// Pods have a priority and bear with nodes that are away for a while.
+fn pod(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "priority", json!(0));
+    default(spec, "preemptionPolicy", json!("PreemptLowerPriority"));
+    let mut tolerations = spec["tolerations"].as_array().cloned().unwrap_or_default();
+    for key in ["node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"] {
+        let covers = |toleration: &Value| {
+            let (held, effect) = (&toleration["key"], &toleration["effect"]);
+            (held.is_null() || held == key) && (effect.is_null() || effect == "NoExecute")
+        };
+        if !tolerations.iter().any(covers) {
+            tolerations.push(json!({
+                "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300,
+            }));
+        }
+    }
+    spec["tolerations"] = Value::Array(tolerations);
+}
+
+/// Labels and selector tie a Job to its Pods, now that the uid is known.
+fn job(object: &mut Value) {
+    let uid = object["metadata"]["uid"].clone();
+    let name = object["metadata"]["name"].clone();
+    let spec = child(object, "spec");
+    if spec["manualSelector"] == true {
+        return;
+    }
+    let labels = child(child(child(spec, "template"), "metadata"), "labels");
+    for (key, value) in [("controller-uid", &uid), ("job-name", &name)] {
+        default(labels, key, value.clone());
+        default(labels, &format!("batch.kubernetes.io/{key}"), value.clone());
+    }
+    let labels = labels.clone();
+    let selector = child(child(spec, "selector"), "matchLabels");
+    default(selector, "batch.kubernetes.io/controller-uid", uid);
+    default(child(object, "metadata"), "labels", labels);
+}
