@@ -53,6 +53,8 @@ async fn a_server_stores_every_document_as_it_was_printed_and_a_second_apply_cha
             "ServiceAccount",
             "ClusterRole",
             "ClusterRoleBinding",
+            "ClusterRole",
+            "ClusterRoleBinding",
             "Role",
             "RoleBinding",
             "Deployment",
@@ -95,10 +97,10 @@ async fn kubectl_applies_the_manifests_dry_and_for_real() {
     let text = printed(cluster.namespace());
     // The namespace of the other documents is there; a dry run would not make it.
     let dry = kubectl.ok(&["apply", "--dry-run=server", "-f", "-"], &text).await;
-    assert_eq!(dry.lines().count(), 8, "{dry}");
+    assert_eq!(dry.lines().count(), 10, "{dry}");
     assert!(dry.lines().all(|line| line.ends_with("(server dry run)")), "{dry}");
     let dry = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
-    assert_eq!(kubectl.ok(&dry, &text).await.lines().count(), 8);
+    assert_eq!(kubectl.ok(&dry, &text).await.lines().count(), 10);
 
     kubectl.ok(&["apply", "-f", "-"], &text).await;
     let again = kubectl.ok(&["apply", "-f", "-"], &text).await;
