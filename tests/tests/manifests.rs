@@ -1,6 +1,8 @@
 //! The website operator's manifests are what an API server takes: through the client, and through
 //! kubectl where there is one.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
+
 // The example, with its `main`: what users print is what is checked.
 #[path = "../../examples/src/bin/website.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, missing_debug_implementations)]
