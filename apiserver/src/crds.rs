@@ -286,11 +286,11 @@ fn finish(core: &Core, name: &str) {
         meta::set(definition, "finalizers", json!(finalizers));
         meta::clean(definition);
     });
-    if let Some(done) = done.filter(|done| meta::finalizers(&done.value).is_empty()) {
-        if core.store.remove(STORAGE, name, &done).is_ok() {
-            unserve(core, &done.value);
-            retry_conflicts(core);
-        }
+    if let Some(done) = done.filter(|done| meta::finalizers(&done.value).is_empty())
+        && core.store.remove(STORAGE, name, &done).is_ok()
+    {
+        unserve(core, &done.value);
+        retry_conflicts(core);
     }
 }
 

@@ -52,11 +52,11 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     if route.name.is_empty() && matches!(route.verb.as_str(), "list" | "watch" | "deletecollection")
     {
         // A list of one named object is authorized as that object.
-        if let Ok(fields) = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default()) {
-            if let Some(name) = fields.exact("metadata.name") {
-                name.clone_into(&mut route.name);
-                route.path.push('\0');
-            }
+        if let Ok(fields) = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default())
+            && let Some(name) = fields.exact("metadata.name")
+        {
+            name.clone_into(&mut route.name);
+            route.path.push('\0');
         }
     }
     route
