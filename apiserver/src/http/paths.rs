@@ -26,9 +26,7 @@ pub(crate) fn serve(core: &Core, asked: &Asked) -> Result<Reply, ApiError> {
         [] => Ok(json_reply(&index(core))),
         ["version"] => Ok(json_reply(&version())),
         ["healthz" | "livez" | "readyz", ..] => health(&parts, &asked.query),
-        ["api"] => {
-            discover(asked, || discovery::api_versions(), || discovery::aggregated(served, true))
-        }
+        ["api"] => discover(asked, discovery::api_versions, || discovery::aggregated(served, true)),
         ["apis"] => discover(
             asked,
             || discovery::group_list(served),

@@ -124,10 +124,8 @@ fn volume(volume: &mut Value) {
         ("projected", "defaultMode", json!(420)),
         ("hostPath", "type", json!("")),
     ] {
-        if let Some(source) = fields.get_mut(source) {
-            if source.get(field).is_none() {
-                default(source, field, value);
-            }
+        if let Some(source) = fields.get_mut(source).filter(|held| held.get(field).is_none()) {
+            default(source, field, value);
         }
     }
 }

@@ -50,10 +50,7 @@ impl Table {
     pub(crate) fn resource(&self, group: &str, plural: &str) -> Option<Arc<Kind>> {
         let held = self.kinds.values();
         held.filter(|kind| kind.is(group, plural))
-            .max_by_key(|kind| {
-                let stored = kind.served.api_version() == kind.stored_as;
-                stored
-            })
+            .max_by_key(|kind| kind.served.api_version() == kind.stored_as)
             .cloned()
     }
 
