@@ -171,9 +171,30 @@ fn names_of_others(core: &Core, definition: &Value) -> Names {
 
 /// Enters accepted names and the conditions about them.
 fn accept(definition: &mut Value, others: &Names, now: &str) {
+    let conflict = accept_names(definition, others);
+    let mut stored: Vec<String> = texts(&definition["status"]["storedVersions"]);
+    stored.extend(stored_version(definition).filter(|version| !stored.contains(version)));
+    definition["status"]["storedVersions"] = json!(stored);
+    let (status, reason, text, waiting) = match &conflict {
+        Some((reason, text)) => {
+            ("False", *reason, text.as_str(), ("NotAccepted", "not all names are accepted"))
+        }
+        None => {
+            let waiting = ("Installing", "the initial names have been accepted");
+            ("True", "NoConflicts", "no conflicts found", waiting)
+        }
+    };
+    set_condition(definition, "NamesAccepted", status, reason, text, now);
+    if !has_condition(definition, "Established", "True") {
+        set_condition(definition, "Established", "False", waiting.0, waiting.1, now);
+    }
+}
+
+/// Accepts the names that nobody else holds; gives the last conflict.
+fn accept_names(definition: &mut Value, others: &Names) -> Option<(&'static str, String)> {
     let wanted = definition["spec"]["names"].clone();
     let mut accepted = definition["status"]["acceptedNames"].clone();
-    let mut conflict: Option<(&str, String)> = None;
+    let mut conflict = None;
     for (field, reason, taken) in [
         ("plural", "PluralConflict", &others.plurals),
         ("singular", "SingularConflict", &others.plurals),
@@ -197,33 +218,7 @@ fn accept(definition: &mut Value, others: &Names, now: &str) {
         }
     }
     definition["status"]["acceptedNames"] = accepted;
-    let mut stored: Vec<String> = texts(&definition["status"]["storedVersions"]);
-    stored.extend(stored_version(definition).filter(|version| !stored.contains(version)));
-    definition["status"]["storedVersions"] = json!(stored);
-    let established = has_condition(definition, "Established", "True");
-    match conflict {
-        Some((reason, text)) => {
-            set_condition(definition, "NamesAccepted", "False", reason, &text, now);
-            if !established {
-                let text = "not all names are accepted";
-                set_condition(definition, "Established", "False", "NotAccepted", text, now);
-            }
-        }
-        None => {
-            set_condition(
-                definition,
-                "NamesAccepted",
-                "True",
-                "NoConflicts",
-                "no conflicts found",
-                now,
-            );
-            if !established {
-                let text = "the initial names have been accepted";
-                set_condition(definition, "Established", "False", "Installing", text, now);
-            }
-        }
-    }
+    conflict
 }
 
 fn texts(list: &Value) -> Vec<String> {

@@ -29,7 +29,8 @@ pub(super) struct Taps {
 impl Taps {
     pub(super) fn order(&mut self, resource: &str, order: &Order) {
         for (held, sender) in self.open.values() {
-            if (resource == "*" || held == resource) && sender.try_send(order.clone()).is_err() {
+            let meant = resource == "*" || held == resource;
+            if meant && sender.try_send(order.clone()).is_err() {
                 tracing::debug!(resource, "a watch has too many orders waiting");
             }
         }

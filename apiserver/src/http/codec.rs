@@ -234,9 +234,8 @@ pub(crate) fn decode_patch(
 
 fn parse_yaml(bytes: &[u8]) -> Result<Body, String> {
     // JSON is YAML, and most bodies are.
-    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{')
-        && let Ok(body) = parse_json(bytes)
-    {
+    let braced = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    if braced && let Ok(body) = parse_json(bytes) {
         return Ok(body);
     }
     let text = std::str::from_utf8(bytes).map_err(|why| why.to_string())?;

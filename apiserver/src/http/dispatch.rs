@@ -97,7 +97,8 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     if served.custom && (outside || (collected && !lists)) {
         return Err(ApiError::no_path());
     }
-    let nowhere = served.namespaced && route.namespace.is_empty() && !route.path_name().is_empty();
+    let nowhere =
+        served.namespaced && route.namespace.is_empty() && !route.name.as_str().is_empty();
     if outside || route.excess || (nowhere && !served.custom) {
         return Err(ApiError::no_resource());
     }
@@ -108,7 +109,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
             ApiError::no_resource()
         });
     }
-    let name = route.path_name();
+    let name = route.name.as_str();
     if let Some(why) = names::path(name).first().filter(|_| !name.is_empty()) {
         return Err(ApiError::bad_request(format!("Name parameter invalid: {name:?}: {why}")));
     }
@@ -118,7 +119,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
 fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
     let route = &asked.route;
     let verb = route.verb.as_str();
-    let named = !route.path_name().is_empty();
+    let named = !route.name.as_str().is_empty();
     let served = &kind.served;
     if asked.parts.method == http::Method::HEAD || verb.is_empty() {
         return Err(ApiError::method());
@@ -184,7 +185,7 @@ fn call(asked: &Asked, kind: Arc<Kind>) -> Call {
     Call {
         kind,
         namespace,
-        name: route.path_name().to_owned(),
+        name: route.name.clone(),
         subresource: route.subresource.clone(),
         user: asked.user.clone(),
         options: WriteOptions::default(),
@@ -200,16 +201,14 @@ fn default_manager(asked: &Asked) -> &str {
 async fn execute(
     core: &Arc<Core>,
     asked: &Asked,
-    mut call: Call,
+    call: Call,
     body: &[u8],
     warnings: &mut Vec<String>,
 ) -> Result<Answer, ApiError> {
-    let headers = &asked.parts.headers;
-    let scaled = call.subresource == "scale";
-    let kind = call.kind.clone();
     match asked.route.verb.as_str() {
         "get" => {
             read_version(core, &asked.query).await?;
+            let scaled = call.subresource == "scale";
             if scaled { scale::get(core, &call) } else { verbs::get(core, &call) }
         }
         "list" => {
@@ -217,47 +216,78 @@ async fn execute(
             wait_for(core, list::awaited(&options)).await;
             list::list(core, &call, &options)
         }
-        "create" => {
-            let body = codec::decode(headers, &kind, body)?;
-            call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
-            if !call.subresource.is_empty() {
-                return actions::act(core, &call, &body);
-            }
-            if kind.facts.review {
-                return reviews::review(core, &call, body);
-            }
-            create::create(core, &call, body, warnings)
-        }
-        "update" => {
-            let body = codec::decode(headers, &kind, body)?;
-            call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
-            if scaled {
-                return scale::replace(core, &call, &body);
-            }
-            update::replace(core, &call, body, warnings)
-        }
-        "patch" => {
-            let (form, body) = codec::decode_patch(headers, &kind, body)?;
-            call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
-            let named = asked.query.get("fieldManager").is_some();
-            patch::check_options(form, named, call.options.force)?;
-            if scaled {
-                return scale::patch(core, &call, form, &body);
-            }
-            patch::patch(core, &call, form, &body, warnings)
-        }
-        "delete" => {
-            let options = delete_options(asked, &mut call, body)?;
-            delete::delete(core, &call, &options, warnings)
-        }
-        "deletecollection" => {
-            let options = delete_options(asked, &mut call, body)?;
-            let chosen = options::list(&asked.query, false)?;
-            let selection = Selection::of(&kind, &chosen)?;
-            delete::collection(core, &call, &selection, &options)
-        }
+        "create" => post(core, asked, call, body, warnings),
+        "update" => put(core, asked, call, body, warnings),
+        "patch" => change(core, asked, call, body, warnings),
+        "delete" | "deletecollection" => remove(core, asked, call, body, warnings),
         _ => Err(ApiError::method()),
     }
+}
+
+fn post(
+    core: &Core,
+    asked: &Asked,
+    mut call: Call,
+    body: &[u8],
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
+    call.options = options::write(&asked.query, "CreateOptions", default_manager(asked))?;
+    if !call.subresource.is_empty() {
+        actions::act(core, &call, &body)
+    } else if call.kind.facts.review {
+        reviews::review(core, &call, body)
+    } else {
+        create::create(core, &call, body, warnings)
+    }
+}
+
+fn put(
+    core: &Core,
+    asked: &Asked,
+    mut call: Call,
+    body: &[u8],
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let body = codec::decode(&asked.parts.headers, &call.kind, body)?;
+    call.options = options::write(&asked.query, "UpdateOptions", default_manager(asked))?;
+    if call.subresource == "scale" {
+        return scale::replace(core, &call, &body);
+    }
+    update::replace(core, &call, body, warnings)
+}
+
+fn change(
+    core: &Core,
+    asked: &Asked,
+    mut call: Call,
+    body: &[u8],
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let (form, body) = codec::decode_patch(&asked.parts.headers, &call.kind, body)?;
+    call.options = options::write(&asked.query, "PatchOptions", default_manager(asked))?;
+    let named = asked.query.get("fieldManager").is_some();
+    patch::check_options(form, named, call.options.force)?;
+    if call.subresource == "scale" {
+        return scale::patch(core, &call, form, &body);
+    }
+    patch::patch(core, &call, form, &body, warnings)
+}
+
+fn remove(
+    core: &Core,
+    asked: &Asked,
+    mut call: Call,
+    body: &[u8],
+    warnings: &mut Vec<String>,
+) -> Result<Answer, ApiError> {
+    let options = delete_options(asked, &mut call, body)?;
+    if asked.route.verb == "delete" {
+        return delete::delete(core, &call, &options, warnings);
+    }
+    let chosen = options::list(&asked.query, false)?;
+    let selection = Selection::of(&call.kind, &chosen)?;
+    delete::collection(core, &call, &selection, &options)
 }
 
 fn delete_options(asked: &Asked, call: &mut Call, body: &[u8]) -> Result<DeleteOptions, ApiError> {

@@ -14,7 +14,11 @@ pub(crate) mod testkit;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_apply;
+#[cfg(test)]
 mod tests_crd;
+#[cfg(test)]
+mod tests_errors;
 #[cfg(test)]
 mod tests_faults;
 #[cfg(test)]

@@ -31,6 +31,8 @@ pub(crate) struct Route {
     pub(crate) path: String,
     /// More parts than any resource has.
     pub(crate) excess: bool,
+    /// The only name that a field selector leaves, may be empty.
+    pub(crate) selected: String,
 }
 
 /// Reads a path.
@@ -51,13 +53,9 @@ pub(crate) fn route(method: &Method, path: &str, query: &Query) -> Route {
     route.verb = verb(method, &route, query);
     if route.name.is_empty() && matches!(route.verb.as_str(), "list" | "watch" | "deletecollection")
     {
-        // A list of one named object is authorized as that object.
-        if let Ok(fields) = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default())
-            && let Some(name) = fields.exact("metadata.name")
-        {
-            name.clone_into(&mut route.name);
-            route.path.push('\0');
-        }
+        let fields = FieldSelector::parse(query.get("fieldSelector").unwrap_or_default());
+        let name = fields.as_ref().ok().and_then(|fields| fields.exact("metadata.name"));
+        name.unwrap_or_default().clone_into(&mut route.selected);
     }
     route
 }
@@ -102,9 +100,9 @@ fn verb(method: &Method, route: &Route, query: &Query) -> String {
 }
 
 impl Route {
-    /// The name in the path, not one that a field selector gave.
-    pub(crate) fn path_name(&self) -> &str {
-        if self.path.ends_with('\0') { "" } else { &self.name }
+    /// The name it is about: in the path, or the only one that is selected.
+    pub(crate) fn subject(&self) -> &str {
+        if self.name.is_empty() { &self.selected } else { &self.name }
     }
 
     /// For the authorizer.
@@ -116,8 +114,9 @@ impl Route {
             resource: self.resource.clone(),
             subresource: self.subresource.clone(),
             namespace: self.namespace.clone(),
-            name: self.name.clone(),
-            path: self.path.trim_end_matches('\0').to_owned(),
+            // A list of one named object is authorized as that object.
+            name: self.subject().to_owned(),
+            path: self.path.clone(),
         }
     }
 }
@@ -185,7 +184,7 @@ mod tests {
     #[test]
     fn a_list_of_one_name_is_authorized_with_that_name() {
         let route = read(Method::GET, "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Db");
-        assert_eq!((route.name.as_str(), route.path_name()), ("b", ""));
-        assert_eq!(route.attributes().path, "/api/v1/namespaces/a/pods");
+        assert_eq!((route.name.as_str(), route.subject()), ("", "b"));
+        assert_eq!(route.attributes().name, "b");
     }
 }

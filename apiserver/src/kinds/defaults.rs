@@ -61,27 +61,14 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("", "PersistentVolumeClaim") => claim(object),
         ("", "PersistentVolume") => volume(object),
         ("", "PodTemplate") => pods::template(object),
-        ("", "Endpoints") => {
-            for subset in items(object, "subsets") {
-                for port in items(subset, "ports") {
-                    default(port, "protocol", json!("TCP"));
-                }
-            }
-        }
+        ("", "Endpoints") => endpoints(object),
         ("" | "apps", "ReplicationController" | "ReplicaSet") => replicas(object),
         ("apps", "Deployment") => deployment(object),
         ("apps", "StatefulSet") => stateful_set(object),
         ("apps", "DaemonSet") => daemon_set(object),
         ("batch", "Job") => job(object),
         ("batch", "CronJob") => cron_job(object),
-        ("autoscaling", _) => {
-            let spec = child(object, "spec");
-            default(spec, "minReplicas", json!(1));
-            let target = json!({"type": "Utilization", "averageUtilization": 80});
-            let metric =
-                json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
-            default(spec, "metrics", metric);
-        }
+        ("autoscaling", _) => autoscaler(object),
         ("admissionregistration.k8s.io", _) => webhooks(kind, object),
         ("networking.k8s.io", "NetworkPolicy") => network_policy(object),
         ("networking.k8s.io", "Ingress") => drop(child(child(object, "status"), "loadBalancer")),
@@ -102,6 +89,22 @@ pub(crate) fn apply(kind: &Kind, object: &mut Value) {
         ("apiextensions.k8s.io", _) => definition(object),
         _ => {}
     }
+}
+
+fn endpoints(object: &mut Value) {
+    for subset in items(object, "subsets") {
+        for port in items(subset, "ports") {
+            default(port, "protocol", json!("TCP"));
+        }
+    }
+}
+
+fn autoscaler(object: &mut Value) {
+    let spec = child(object, "spec");
+    default(spec, "minReplicas", json!(1));
+    let target = json!({"type": "Utilization", "averageUtilization": 80});
+    let metric = json!([{"type": "Resource", "resource": {"name": "cpu", "target": target}}]);
+    default(spec, "metrics", metric);
 }
 
 fn service(object: &mut Value) {

@@ -124,9 +124,7 @@ fn volume(volume: &mut Value) {
         ("projected", "defaultMode", json!(420)),
         ("hostPath", "type", json!("")),
     ] {
-        if let Some(source) = fields.get_mut(source)
-            && source.get(field).is_none()
-        {
+        if let Some(source) = fields.get_mut(source).filter(|held| held.get(field).is_none()) {
             default(source, field, value);
         }
     }

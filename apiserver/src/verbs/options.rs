@@ -183,6 +183,31 @@ fn check_delete_body(body: &Value) -> Result<(), ApiError> {
     Ok(())
 }
 
+/// What happens to dependents, by policy or by its predecessor.
+fn propagation(
+    policy: Option<&str>,
+    orphan: Option<bool>,
+    causes: &mut Vec<Cause>,
+) -> Option<Propagation> {
+    if let (Some(policy), Some(_)) = (policy, orphan) {
+        let detail = "orphanDependents and deletionPropagation cannot be both set";
+        causes.push(invalid_value("propagationPolicy", &policy.into(), detail));
+    }
+    match policy {
+        Some("Background") => Some(Propagation::Background),
+        Some("Foreground") => Some(Propagation::Foreground),
+        Some("Orphan") => Some(Propagation::Orphan),
+        Some(other) => {
+            let known = ["Foreground", "Background", "Orphan", "nil"];
+            causes.push(unsupported("propagationPolicy", other, &known));
+            None
+        }
+        None => {
+            orphan.map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background })
+        }
+    }
+}
+
 /// Reads delete options: from the body when there is one, else from the query.
 pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiError> {
     check_delete_body(body)?;
@@ -206,23 +231,7 @@ pub(crate) fn delete(query: &Query, body: &Value) -> Result<DeleteOptions, ApiEr
         ),
     };
     let policy = text("propagationPolicy").filter(|policy| !policy.is_empty());
-    if orphan.is_some() && policy.is_some() {
-        let detail = "orphanDependents and deletionPropagation cannot be both set";
-        causes.push(invalid_value("propagationPolicy", &policy.clone().into(), detail));
-    }
-    let propagation = match policy.as_deref() {
-        Some("Background") => Some(Propagation::Background),
-        Some("Foreground") => Some(Propagation::Foreground),
-        Some("Orphan") => Some(Propagation::Orphan),
-        Some(other) => {
-            let known = ["Foreground", "Background", "Orphan", "nil"];
-            causes.push(unsupported("propagationPolicy", other, &known));
-            None
-        }
-        None => {
-            orphan.map(|orphan| if orphan { Propagation::Orphan } else { Propagation::Background })
-        }
-    };
+    let propagation = propagation(policy.as_deref(), orphan, &mut causes);
     if !causes.is_empty() {
         return Err(ApiError::invalid_options("DeleteOptions", causes));
     }

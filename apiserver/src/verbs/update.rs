@@ -146,18 +146,7 @@ fn attempt(
 ) -> Result<Option<Answer>, ApiError> {
     admit::namespace(core, call, None)?;
     let kind = &call.kind;
-    let (mut object, applied) = match next {
-        Next::Update(object) => (object, false),
-        Next::Apply(object) => (object, true),
-    };
-    confine(call, shown, &mut object);
-    if !applied {
-        fields::track(core, call, Some(shown), &mut object);
-    }
-    meta::restore(shown, &mut object);
-    if call.subresource.is_empty() || call.subresource == "scale" {
-        grow(kind, shown, &mut object);
-    }
+    let mut object = prepared(core, call, shown, next);
     let addresses = kind.is("", "services").then(|| core.addresses.lock());
     addresses::assign(core, call, Some(shown), &mut object)?;
     let causes = check(call, shown, &object);
@@ -180,6 +169,23 @@ fn attempt(
     let answer = Answer::ok(kind.present(&stored.value));
     crate::crds::observe(core, kind, Some(held), Some(&stored));
     Ok(Some(answer))
+}
+
+/// The next state with what the server owns.
+fn prepared(core: &Core, call: &Call, shown: &Value, next: Next) -> Value {
+    let (mut object, applied) = match next {
+        Next::Update(object) => (object, false),
+        Next::Apply(object) => (object, true),
+    };
+    confine(call, shown, &mut object);
+    if !applied {
+        fields::track(core, call, Some(shown), &mut object);
+    }
+    meta::restore(shown, &mut object);
+    if call.subresource.is_empty() || call.subresource == "scale" {
+        grow(&call.kind, shown, &mut object);
+    }
+    object
 }
 
 /// Removes what nothing holds back any more.

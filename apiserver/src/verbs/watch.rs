@@ -76,11 +76,7 @@ pub(crate) fn open(
     let mut watcher = Watcher {
         core: core.clone(),
         selection,
-        prefix: if call.namespace.is_empty() {
-            String::new()
-        } else {
-            format!("{}/", call.namespace)
-        },
+        prefix: prefix(&call.namespace),
         cursor,
         ready: VecDeque::new(),
         bookmarks: options.bookmarks.then(|| now + BOOKMARKS),
@@ -99,6 +95,11 @@ pub(crate) fn open(
     }
     watcher.afflict(actions);
     Ok(watcher)
+}
+
+/// How the keys of a namespace begin.
+fn prefix(namespace: &str) -> String {
+    if namespace.is_empty() { String::new() } else { format!("{namespace}/") }
 }
 
 impl Watcher {
