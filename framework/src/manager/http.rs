@@ -29,8 +29,8 @@ use crate::metrics::Metrics;
 const CONNECTIONS: usize = 64;
 /// A client that takes longer to send its request line and headers is cut off.
 const HEADERS: Duration = Duration::from_secs(5);
-/// A connection lives so long at most.
-const LIFETIME: Duration = Duration::from_secs(300);
+/// A connection lives so long at most, so that idle ones cannot starve a probe.
+const LIFETIME: Duration = Duration::from_secs(30);
 
 /// What one server answers.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ type Answer = Response<Full<Bytes>>;
 pub(super) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
     TcpListener::bind(addr).await.map_err(|error| {
         let text = format!(
-            "cannot serve {what} on {addr}: {error}; choose another address, or 0 to turn it off"
+            "cannot serve {what} on {addr}: {error}; choose another address, or turn it off (the value 0 on the command line)"
         );
         Error::new(ErrorKind::Config, text).because(error)
     })
@@ -91,6 +91,7 @@ pub(super) async fn converse(stream: impl Io, endpoints: Endpoints) {
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
+        .keep_alive(false)
         .header_read_timeout(HEADERS)
         .max_headers(64)
         .max_buf_size(16 * 1024)

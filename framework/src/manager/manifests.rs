@@ -212,8 +212,9 @@ impl Sheet<'_> {
         let labels = json!({
             "app.kubernetes.io/name": self.name, "control-plane": "controller-manager",
         });
-        // The process must have ended by itself before the kubelet kills it.
-        let grace = self.manager.drain.as_secs() + 5;
+        // The process must have ended by itself before the kubelet kills it: after the drain come
+        // events, the Lease and the caches, about 6 s at the most.
+        let grace = self.manager.drain.as_secs() + 10;
         self.object(
             "apps/v1",
             "Deployment",
