@@ -97,8 +97,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     if served.custom && (outside || (collected && !lists)) {
         return Err(ApiError::no_path());
     }
-    let nowhere =
-        served.namespaced && route.namespace.is_empty() && !route.name.as_str().is_empty();
+    let nowhere = served.namespaced && route.namespace.is_empty() && !route.name.is_empty();
     if outside || route.excess || (nowhere && !served.custom) {
         return Err(ApiError::no_resource());
     }
@@ -119,7 +118,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
 fn check_method(asked: &Asked, kind: &Kind) -> Result<(), ApiError> {
     let route = &asked.route;
     let verb = route.verb.as_str();
-    let named = !route.name.as_str().is_empty();
+    let named = !route.name.is_empty();
     let served = &kind.served;
     if asked.parts.method == http::Method::HEAD || verb.is_empty() {
         return Err(ApiError::method());
