@@ -19,6 +19,7 @@ mod tests;
 
 pub use settle::RunningOperator;
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -54,6 +55,8 @@ pub struct TestClusterBuilder {
 pub struct TestCluster {
     client: Client,
     server: Option<ApiServer>,
+    /// How to reach the real server.
+    config: Option<ClientConfig>,
     namespace: String,
     /// On a shared server operators see only these.
     namespaces: Arc<Mutex<Vec<String>>>,
@@ -103,8 +106,9 @@ impl TestClusterBuilder {
     /// # Errors
     /// When the server cannot be started, or does not create a namespace.
     pub async fn try_start(self) -> Result<TestCluster, Error> {
-        let seams = self.seams();
-        let (client, server) = if self.embedded || !real::wanted() {
+        let embedded = self.embedded || !real::wanted()?;
+        let seams = self.seams(embedded);
+        let (client, server) = if embedded {
             let builder = ApiServer::builder().seed(self.seed).epoch(EPOCH);
             let server = builder.stand_ins(self.stand_ins).start();
             let namespace = "default";
@@ -114,20 +118,22 @@ impl TestClusterBuilder {
             (Client::builder().config(config).seams(seams.clone()).build()?, None)
         };
         let namespace = create_namespace(&client, server.is_some()).await?;
+        let mut real = None;
         let client = match &server {
             Some(server) => embedded::client(server, None, &namespace, seams)?,
             None => {
-                let config: ClientConfig = real::config().await?.with_namespace(&namespace);
+                let config = real::config().await?.with_namespace(&namespace);
+                real = Some(config.clone());
                 Client::builder().config(config).seams(seams).build()?
             }
         };
         let namespaces = Arc::new(Mutex::new(vec![namespace.clone()]));
-        Ok(TestCluster { client, server, namespace, namespaces })
+        Ok(TestCluster { client, server, config: real, namespace, namespaces })
     }
 
-    fn seams(self) -> Seams {
+    fn seams(self, embedded: bool) -> Seams {
         let clock = match Timestamp::from_second(EPOCH) {
-            Ok(epoch) if self.embedded || !real::wanted() => Clock::simulated(epoch),
+            Ok(epoch) if embedded => Clock::simulated(epoch),
             _ => Clock::system(),
         };
         Seams { clock, entropy: Entropy::seeded(self.seed), metrics: Metrics::new() }
@@ -153,16 +159,43 @@ impl TestCluster {
         self.client.clone()
     }
 
-    /// A client of `user` with `groups`; embedded server only.
+    /// A client of `user` with `groups`; name `system:authenticated` too if that counts.
     ///
     /// # Panics
-    /// On the real server.
+    /// When a name cannot be sent.
     pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
-        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
-        let user = Some((user.to_owned(), groups));
         let seams = self.client.seams().clone();
-        let client = embedded::client(self.server(), user, &self.namespace, seams);
+        let client = match &self.config {
+            None => {
+                let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+                let user = Some((user.to_owned(), groups));
+                embedded::client(self.server(), user, &self.namespace, seams)
+            }
+            Some(config) => real::as_user(config.clone(), user, groups)
+                .and_then(|config| Client::builder().config(config).seams(seams).build()),
+        };
         client.unwrap_or_else(|error| panic!("cannot make a client: {error:?}"))
+    }
+
+    /// Is it the embedded server?
+    pub fn is_embedded(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// A kubeconfig of the administrator, for programs such as kubectl. The embedded server begins
+    /// to listen on a free loopback port for it.
+    ///
+    /// # Panics
+    /// When no port is free.
+    pub async fn kubeconfig(&self) -> String {
+        let text = match &self.server {
+            Some(server) => {
+                let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await;
+                listening.map(|listening| listening.kubeconfig).map_err(|error| error.to_string())
+            }
+            None => real::kubeconfig().await.map_err(|error| format!("{error:?}")),
+        };
+        text.unwrap_or_else(|error| panic!("cannot open this cluster to other programs: {error}"))
     }
 
     /// The embedded server, for its own switches.

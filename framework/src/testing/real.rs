@@ -5,6 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use http::HeaderValue;
 use tokio::sync::OnceCell;
 
 use crate::client::{Client, ClientConfig, Request};
@@ -26,21 +29,70 @@ kill -9 "$child" 2>/dev/null
 rm -rf "$folder""#;
 
 /// Do tests want the real server?
-pub(super) fn wanted() -> bool {
-    std::env::var("WINDLASS_TEST_SERVER").is_ok_and(|value| value == "real")
+///
+/// # Errors
+/// When `WINDLASS_TEST_SERVER` is a word that means nothing: a typing error must not turn tests of the
+/// real server into tests of the embedded one.
+pub(super) fn wanted() -> Result<bool, Error> {
+    match std::env::var("WINDLASS_TEST_SERVER").unwrap_or_default().as_str() {
+        "real" => Ok(true),
+        "" | "embedded" => Ok(false),
+        other => Err(Error::new(
+            ErrorKind::Config,
+            format!("WINDLASS_TEST_SERVER is {other:?}; set it to `real` or `embedded`"),
+        )),
+    }
 }
 
 struct Real {
     config: ClientConfig,
+    kubeconfig: String,
     /// Its standard input keeps the server alive.
     _guard: Child,
 }
 
 /// How to reach the server of this process; started by the first caller.
 pub(super) async fn config() -> Result<ClientConfig, Error> {
+    Ok(real().await?.config.clone())
+}
+
+/// The same, for other programs.
+pub(super) async fn kubeconfig() -> Result<String, Error> {
+    Ok(real().await?.kubeconfig.clone())
+}
+
+async fn real() -> Result<&'static Real, Error> {
     static REAL: OnceCell<Real> = OnceCell::const_new();
-    let real = REAL.get_or_try_init(start).await?;
-    Ok(real.config.clone())
+    REAL.get_or_try_init(start).await
+}
+
+/// `config`, whose user acts as `user` with `groups`.
+pub(super) fn as_user(
+    mut config: ClientConfig,
+    user: &str,
+    groups: &[&str],
+) -> Result<ClientConfig, Error> {
+    let value = |text: &str| {
+        HeaderValue::from_str(text).map_err(|error| {
+            let text = format!("cannot act as {text:?}: no HTTP header can carry that");
+            Error::new(ErrorKind::Usage, text).because(error)
+        })
+    };
+    config.headers.insert("impersonate-user", value(user)?);
+    for group in groups {
+        config.headers.append("impersonate-group", value(group)?);
+    }
+    Ok(config)
+}
+
+fn kubeconfig_of(server: &str, ca: &str) -> String {
+    let ca = BASE64.encode(ca);
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: test\n\
+         clusters: [{{ name: test, cluster: {{ server: \"{server}\", certificate-authority-data: {ca} }} }}]\n\
+         users: [{{ name: admin, user: {{ token: {TOKEN} }} }}]\n\
+         contexts: [{{ name: test, context: {{ cluster: test, user: admin }} }}]\n"
+    )
 }
 
 async fn start() -> Result<Real, Error> {
@@ -51,38 +103,51 @@ async fn start() -> Result<Real, Error> {
         let text = format!("cannot start {}", program.display());
         Error::new(ErrorKind::Config, text).because(error)
     })?;
-    let config = ready(&folder, port).await?;
-    Ok(Real { config, _guard: guard })
+    let (config, kubeconfig) = ready(&folder, port).await?;
+    Ok(Real { config, kubeconfig, _guard: guard })
 }
 
 /// `WINDLASS_KUBE_BIN/kube-apiserver`, or the newest build in the cache folder.
 fn program() -> Result<PathBuf, Error> {
-    let found = match std::env::var_os("WINDLASS_KUBE_BIN") {
-        Some(folder) => Some(PathBuf::from(folder).join("kube-apiserver")),
-        None => cached(),
+    let (found, looked) = match std::env::var_os("WINDLASS_KUBE_BIN") {
+        Some(folder) => {
+            let program = PathBuf::from(folder).join("kube-apiserver");
+            let looked = format!("{} (named by WINDLASS_KUBE_BIN)", program.display());
+            (Some(program), looked)
+        }
+        None => {
+            let cache = cache();
+            let looked = format!("{}/kube-v1.*/kube-apiserver", cache.display());
+            (newest_build(&cache), looked)
+        }
     };
     found.filter(|program| program.is_file()).ok_or_else(|| {
-        Error::new(
-            ErrorKind::Config,
-            "WINDLASS_TEST_SERVER=real needs a kube-apiserver: build it by \
-             tests/kube-apiserver/build.sh, or name its folder in WINDLASS_KUBE_BIN",
-        )
+        let text = format!(
+            "WINDLASS_TEST_SERVER=real needs a kube-apiserver, and there is none at {looked}; build \
+             it by tests/kube-apiserver/build.sh (needs Go, takes minutes), or name the folder of \
+             another build in WINDLASS_KUBE_BIN, or unset WINDLASS_TEST_SERVER to test on the \
+             embedded server"
+        );
+        Error::new(ErrorKind::Config, text)
     })
 }
 
-fn cached() -> Option<PathBuf> {
-    let home = PathBuf::from(std::env::var_os("HOME")?);
-    let mut builds: Vec<PathBuf> = std::fs::read_dir(home.join(".cache/windlass"))
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1."))
-        })
-        .map(|path| path.join("kube-apiserver"))
-        .filter(|program| program.is_file())
-        .collect();
-    builds.sort();
-    builds.pop()
+/// Where `build.sh` puts its builds.
+fn cache() -> PathBuf {
+    let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder("WINDLASS_CACHE")
+        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("windlass")))
+        .unwrap_or_else(|| folder("HOME").unwrap_or_default().join(".cache/windlass"))
+}
+
+fn newest_build(cache: &Path) -> Option<PathBuf> {
+    let entries = std::fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let builds = entries.filter(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1."))
+    });
+    let programs = builds.map(|path| path.join("kube-apiserver"));
+    let built = |path: &PathBuf| path.metadata().and_then(|about| about.modified()).ok();
+    programs.filter(|program| program.is_file()).max_by_key(built)
 }
 
 fn folder() -> Result<PathBuf, Error> {
@@ -140,7 +205,7 @@ fn launch(program: &Path, folder: &Path, port: u16) -> std::io::Result<Child> {
 }
 
 /// Waits until `/readyz` says ok.
-async fn ready(folder: &Path, port: u16) -> Result<ClientConfig, Error> {
+async fn ready(folder: &Path, port: u16) -> Result<(ClientConfig, String), Error> {
     let clock = Clock::system();
     let certificate = folder.join("certificates/apiserver.crt");
     let wait = async {
@@ -148,13 +213,12 @@ async fn ready(folder: &Path, port: u16) -> Result<ClientConfig, Error> {
             if let Ok(pem) = tokio::fs::read_to_string(&certificate).await
                 && pem.contains("END CERTIFICATE")
             {
-                let config = ClientConfig::new(&format!("https://127.0.0.1:{port}"))?
-                    .with_ca(&pem)
-                    .with_token(TOKEN);
+                let server = format!("https://127.0.0.1:{port}");
+                let config = ClientConfig::new(&server)?.with_ca(&pem).with_token(TOKEN);
                 let client = Client::builder().config(config.clone()).build()?;
                 let request = Request::get("/readyz", "ask whether the real API server is ready");
                 if client.send(request).await.is_ok() {
-                    return Ok(config);
+                    return Ok((config, kubeconfig_of(&server, &pem)));
                 }
             }
             if log(folder).contains("command failed") {

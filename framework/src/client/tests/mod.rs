@@ -2,7 +2,6 @@
 
 mod calls;
 mod connections;
-mod round_trip;
 mod tls;
 
 use std::collections::VecDeque;

@@ -1,0 +1,66 @@
+//! A cluster that serves gadgets, and shorthands for what tests look at.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::{Value, json};
+use windlass::api::{Api, Patch};
+use windlass::clock::Clock;
+use windlass::prelude::*;
+use windlass::testing::TestCluster;
+
+use crate::gadget::Gadget;
+
+pub(crate) struct Bench {
+    pub(crate) cluster: TestCluster,
+    pub(crate) gadgets: Api<Gadget>,
+    pub(crate) children: Api<ConfigMap>,
+}
+
+impl Bench {
+    /// A cluster that serves gadgets. On the embedded server time is virtual from here on: it moves
+    /// when nobody can work.
+    pub(crate) async fn start() -> Self {
+        let cluster = TestCluster::start().await;
+        if cluster.is_embedded() {
+            tokio::time::pause();
+        }
+        cluster.install::<Gadget>().await;
+        let (client, namespace) = (cluster.client(), cluster.namespace());
+        let (gadgets, children) = (client.namespace(namespace), client.namespace(namespace));
+        Self { cluster, gadgets, children }
+    }
+
+    pub(crate) fn clock(&self) -> Clock {
+        self.cluster.client().seams().clock.clone()
+    }
+
+    /// Merges `spec` into a gadget's.
+    pub(crate) async fn change(&self, name: &str, spec: Value) -> Gadget {
+        self.gadgets.patch(name, Patch::Merge(json!({ "spec": spec }))).await.unwrap()
+    }
+
+    /// A child's data; `None` when there is no such child.
+    pub(crate) async fn data(&self, name: &str) -> Option<BTreeMap<String, String>> {
+        Some(self.children.get_opt(name).await.unwrap()?.data.unwrap_or_default())
+    }
+
+    /// The versions of a gadget and of its child.
+    pub(crate) async fn versions(&self, name: &str) -> [String; 2] {
+        let gadget = self.gadgets.get(name).await.unwrap();
+        let child = self.children.get(name).await.unwrap();
+        [gadget.resource_version().to_owned(), child.resource_version().to_owned()]
+    }
+
+    /// Waits until `met` holds; fails after a minute.
+    pub(crate) async fn eventually(&self, what: &str, mut met: impl AsyncFnMut() -> bool) {
+        let clock = self.clock();
+        let wait = async {
+            while !met().await {
+                clock.sleep(Duration::from_millis(25)).await;
+            }
+        };
+        assert!(clock.within(Duration::from_secs(60), wait).await.is_some(), "never: {what}");
+    }
+}

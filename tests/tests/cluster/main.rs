@@ -1,0 +1,13 @@
+//! What an operator promises, and what an API server answers: on the embedded server by default, and
+//! on a real kube-apiserver with `WINDLASS_TEST_SERVER=real`.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
+
+mod bench;
+mod converge;
+mod deletion;
+mod gadget;
+mod leadership;
+mod refusals;
+mod rights;
+mod verbs;
