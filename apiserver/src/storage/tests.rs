@@ -110,3 +110,62 @@ async fn a_cursor_wakes_when_its_resource_changes() {
     let (_, wrote) = tokio::join!(cursor.changed(), write);
     assert!(wrote.is_ok());
 }
+
+/// One write: a key and whether it is removed.
+fn writes() -> impl proptest::strategy::Strategy<Value = Vec<(u8, bool)>> {
+    proptest::collection::vec((0..4_u8, proptest::bool::ANY), 0..60)
+}
+
+/// Applies writes, remembering the keys after each.
+fn play(store: &Store, writes: &[(u8, bool)]) -> Vec<(u64, Vec<String>)> {
+    let mut states = vec![(store.revision(), names(&store.snapshot("a").0, ""))];
+    for (key, remove) in writes {
+        let name = format!("k{key}");
+        let held = store.get("a", &name);
+        match (&held, remove) {
+            (Some(held), true) => drop(store.remove("a", &name, held).unwrap()),
+            (None, true) => {}
+            (held, false) => drop(store.put("a", &name, held.as_ref(), named(&name)).unwrap()),
+        }
+        states.push((store.revision(), names(&store.snapshot("a").0, "")));
+    }
+    states
+}
+
+proptest::proptest! {
+    /// A watch from any revision, taken in bites of any size, ends in the state that a list shows.
+    #[test]
+    fn a_list_and_the_changes_after_it_make_the_present(writes in writes(), bite in 1..9_usize) {
+        let store = Store::new();
+        let states = play(&store, &writes);
+        let present = states.last().cloned().unwrap().1;
+        for (revision, keys) in states {
+            let mut keys: std::collections::BTreeSet<String> = keys.into_iter().collect();
+            let mut cursor = store.follow_from("a", revision).unwrap();
+            loop {
+                let batch = store.changes("a", &mut cursor, bite).unwrap();
+                for change in &batch.changes {
+                    proptest::prop_assert_eq!(change.before.is_some(), keys.contains(&*change.key));
+                    if change.after.is_some() {
+                        keys.insert(change.key.to_string());
+                    } else {
+                        keys.remove(&*change.key);
+                    }
+                }
+                if batch.changes.is_empty() {
+                    break;
+                }
+            }
+            proptest::prop_assert_eq!(keys.into_iter().collect::<Vec<_>>(), present.clone());
+        }
+    }
+
+    /// Every revision stays readable as it was.
+    #[test]
+    fn old_snapshots_never_change(writes in writes()) {
+        let store = Store::new();
+        for (revision, keys) in play(&store, &writes) {
+            proptest::prop_assert_eq!(names(&store.snapshot_at("a", revision).unwrap(), ""), keys);
+        }
+    }
+}

@@ -48,6 +48,10 @@ pub(crate) struct Watcher {
     /// Keys that belong to the namespace begin like this.
     prefix: String,
     cursor: Cursor,
+    /// Bytes that a fault wants to be sent before anything else.
+    raw: VecDeque<Bytes>,
+    /// The initial state, as far as it has not been sent.
+    initial: VecDeque<Arc<storage::Object>>,
     ready: VecDeque<Event>,
     bookmarks: Option<Instant>,
     deadline: Instant,
@@ -78,6 +82,8 @@ pub(crate) fn open(
         selection,
         prefix: prefix(&call.namespace),
         cursor,
+        raw: VecDeque::new(),
+        initial: VecDeque::new(),
         ready: VecDeque::new(),
         bookmarks: options.bookmarks.then(|| now + BOOKMARKS),
         deadline: now + Duration::from_secs(seconds),
@@ -105,11 +111,9 @@ fn prefix(namespace: &str) -> String {
 impl Watcher {
     /// Queues the initial state.
     fn start(&mut self, snapshot: &storage::Snapshot, namespace: &str, mark_end: bool) {
-        for (_, held) in storage::in_namespace(snapshot, namespace) {
-            if self.selection.matches(&held.value) {
-                self.ready.push_back(Event::Object("ADDED", self.kind.present(&held.value)));
-            }
-        }
+        let held = storage::in_namespace(snapshot, namespace).map(|(_, held)| held);
+        let chosen = held.filter(|held| self.selection.matches(&held.value)).cloned();
+        self.initial = chosen.collect();
         if mark_end {
             let bookmark = self.bookmark(true);
             self.ready.push_back(bookmark);
@@ -145,14 +149,16 @@ impl Watcher {
         for action in actions {
             match action {
                 Action::CloseWatch => {
+                    self.initial.clear();
                     self.ready.clear();
                     self.over = true;
                 }
                 Action::FailWatch(code) => {
+                    self.initial.clear();
                     self.ready.clear();
                     self.fail(&failure(*code));
                 }
-                Action::RawFrame(bytes) => self.ready.push_front(Event::Raw(bytes.clone())),
+                Action::RawFrame(bytes) => self.raw.push_back(bytes.clone()),
                 _ => {}
             }
         }
@@ -162,7 +168,7 @@ impl Watcher {
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             if !self.tap.paused() || self.over {
-                if let Some(event) = self.ready.pop_front() {
+                if let Some(event) = self.take() {
                     return Some(event);
                 }
                 if self.over {
@@ -175,6 +181,17 @@ impl Watcher {
             }
             self.wait().await;
         }
+    }
+
+    /// What is next in line.
+    fn take(&mut self) -> Option<Event> {
+        if let Some(bytes) = self.raw.pop_front() {
+            return Some(Event::Raw(bytes));
+        }
+        if let Some(held) = self.initial.pop_front() {
+            return Some(Event::Object("ADDED", self.kind.present(&held.value)));
+        }
+        self.ready.pop_front()
     }
 
     /// Waits until there may be something to do.
