@@ -149,15 +149,23 @@ impl App {
         options: &Options,
         wanted: &options::Manifests,
     ) -> Result<ExitCode, Error> {
-        let mut manager = options.apply((self.build)(Client::offline()));
+        let built = (self.build)(Client::offline());
+        // The name stays, also where a flag turns the election off that it comes from.
+        let name =
+            built.name.clone().or_else(|| built.election.as_ref().map(|own| own.name.clone()));
+        let mut manager = options.apply(built);
         if let Some(sample) = self.sample.transpose()? {
             manager = manager.describes(sample.definition);
         }
         let mut sheet = ManifestOptions::default();
         sheet.namespace.clone_from(&wanted.namespace);
         sheet.image.clone_from(&wanted.image);
+        if options.leader_elect == Some(false) {
+            // The program must do without the permissions that are not printed.
+            sheet.args.push("--leader-elect=false".to_owned());
+        }
         if manager.name.is_none() && manager.election.is_none() {
-            manager = manager.name(program_name());
+            manager = manager.name(name.unwrap_or_else(program_name));
         }
         let text = manager.manifests(&sheet)?;
         // A reader that went away (`| head`) is no failure.

@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::local::LocalCluster;
-use crate::manager::{Running, install_all};
+use crate::manager::{Running, first_signal, install_all};
 use crate::resource::{DynamicObject, ResourceExt};
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -30,12 +30,13 @@ pub(super) async fn run(
         let text = "--until-ready needs an object: give the program one by `App::sample`";
         return Err(Error::new(ErrorKind::Usage, text));
     }
-    let cluster = LocalCluster::start(&program_name()).await?;
-    say(&welcome(&cluster, sample.as_ref()));
+    // A signal that comes before the manager listens ends the start, and leaves no file behind.
+    let cluster = tokio::select! {
+        biased;
+        () = first_signal() => return Ok(ExitCode::SUCCESS),
+        cluster = prepare(sample.as_ref()) => cluster?,
+    };
     let client = cluster.client().clone();
-    if let Some(sample) = &sample {
-        install_all(&client, std::slice::from_ref(&sample.definition)).await?;
-    }
     let running = options.apply((build)(client.clone()).quiet()).start();
     let code = match &sample {
         Some(sample) => show(&running, &client, sample, options).await?,
@@ -47,6 +48,16 @@ pub(super) async fn run(
     let exit = running.join().await?;
     cluster.shutdown().await;
     Ok(if code == ExitCode::SUCCESS { exit.report() } else { code })
+}
+
+/// Starts the API server and installs the sample's kind.
+async fn prepare(sample: Option<&Sample>) -> Result<LocalCluster, Error> {
+    let cluster = LocalCluster::start(&program_name()).await?;
+    say(&welcome(&cluster, sample));
+    if let Some(sample) = sample {
+        install_all(cluster.client(), std::slice::from_ref(&sample.definition)).await?;
+    }
+    Ok(cluster)
 }
 
 fn welcome(cluster: &LocalCluster, sample: Option<&Sample>) -> String {

@@ -21,6 +21,8 @@ pub struct ManifestOptions {
     pub namespace: Option<String>,
     /// Container image; default: its name with the tag `latest`.
     pub image: Option<String>,
+    /// Arguments of the container; default: none.
+    pub args: Vec<String>,
 }
 
 impl ManifestOptions {
@@ -57,6 +59,7 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
         name,
         namespace: options.namespace.as_deref().unwrap_or(name),
         image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
+        args: &options.args,
         manager,
     };
     let documents = sheet.documents()?;
@@ -69,6 +72,7 @@ struct Sheet<'a> {
     name: &'a str,
     namespace: &'a str,
     image: String,
+    args: &'a [String],
     manager: &'a Manager,
 }
 
@@ -261,6 +265,9 @@ impl Sheet<'_> {
                 "limits": { "cpu": "500m", "memory": "128Mi" },
             },
         });
+        if !self.args.is_empty() {
+            container["args"] = json!(self.args);
+        }
         if let Bind::Default(addr) | Bind::At(addr) = self.manager.health {
             let probe = |path: &str, delay: u32, period: u32| {
                 json!({

@@ -41,6 +41,8 @@ use crate::rbac::Rule;
 
 #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
 pub(crate) use install::install_all;
+#[cfg(all(feature = "cli", feature = "local"))]
+pub(crate) use signals::first as first_signal;
 
 /// An operator: a client, its controllers, and how to run them.
 ///

@@ -20,6 +20,18 @@ pub(super) async fn listen(stop: CancellationToken, now: CancellationToken) {
     now.cancel();
 }
 
+/// Waits for a signal; for the time before a manager runs.
+#[cfg(all(feature = "cli", feature = "local"))]
+pub(crate) fn first() -> impl Future<Output = ()> {
+    let signals = Signals::new();
+    async move {
+        match signals {
+            Ok(mut signals) => drop(signals.next().await),
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
 #[cfg(unix)]
 struct Signals {
     term: tokio::signal::unix::Signal,

@@ -249,7 +249,14 @@ impl Env {
         for path in there {
             merged.merge(Kubeconfig::read(&path)?);
         }
-        Ok(Some(merged).filter(|merged| !merged.is_empty()))
+        if merged.is_empty() {
+            // Whoever sets KUBECONFIG means a cluster: nothing else may take its place.
+            return Err(config_error(format!(
+                "KUBECONFIG names {}, which holds no cluster; correct or unset it",
+                list.to_string_lossy()
+            )));
+        }
+        Ok(Some(merged))
     }
 }
 
