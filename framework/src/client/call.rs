@@ -115,7 +115,8 @@ impl<'a> Call<'a> {
         loop {
             self.attempt += 1;
             let header = self.credentials().await?;
-            // Last of all: what the gate says is true now, and may not be after a slow plugin.
+            // Asked here to open no connection in vain, and again when there is one: what the gate
+            // says now may not be true after a slow connect.
             let limit = self.admit()?;
             let failure = match self.attempt(limit, header.as_ref()).await {
                 Ok(answer) => return Ok(answer),
@@ -219,9 +220,11 @@ impl<'a> Call<'a> {
         let started = clock.now();
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
-        let mark = Attempt::new(started + head, self.request.repeatable);
-        let request =
-            self.out.http(limit.map(|_| time), header, mark.clone()).map_err(Failure::Final)?;
+        let mut mark = Attempt::new(started + head, self.request.repeatable);
+        if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
+            mark = mark.gated(Arc::clone(gate), clock.clone());
+        }
+        let request = self.out.http(header, mark.clone()).map_err(Failure::Final)?;
         let result = match clock.within(time, self.out.exchange(request)).await {
             Some(result) => result,
             None if mark.is_unsent() => {
@@ -233,7 +236,10 @@ impl<'a> Call<'a> {
         if mark.was_resent() {
             self.doubt |= self.request.verb.writes();
         }
-        result
+        match (result, mark.take_refusal()) {
+            (Err(_), Some(refusal)) => Err(Failure::Final(refusal)),
+            (result, _) => result,
+        }
     }
 
     fn count(&self, result: &Result<Answer, Failure>, took: Duration) {
