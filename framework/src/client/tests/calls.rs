@@ -56,6 +56,21 @@ async fn a_create_with_generate_name_answered_504_is_never_sent_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_write_answered_500_may_have_been_executed_and_keeps_its_status() {
+    for request in [create(), apply()] {
+        let server = Server::with([Reply::Answer(500, "etcdserver: request timed out")]);
+        let error = client(&server).send(request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+        assert!(error.to_string().contains("500"), "{error}");
+        assert_eq!(error.status().map(|status| status.code), Some(500));
+        assert_eq!(server.count(), 1);
+    }
+    let server = Server::with([Reply::Answer(500, "")]);
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn reads_and_applies_survive_a_lost_answer() {
     for request in [get(), apply()] {
         for reply in [Reply::Answer(504, ""), Reply::Answer(502, ""), Reply::Cut, Reply::Half] {
