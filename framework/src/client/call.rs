@@ -135,7 +135,9 @@ impl<'a> Call<'a> {
                 Decision::Fail(why) => return Err(self.error(failure, Some(why))),
                 Decision::Refresh => {
                     self.refreshed = true;
-                    self.shared.credentials.refused(header.as_ref()).await;
+                    // Out of time it stays refused for others to find out; this call ends below.
+                    let refused = self.shared.credentials.refused(header.as_ref());
+                    self.shared.seams.clock.within(self.remaining(), refused).await;
                     if self.shared.credentials.is_plugin() {
                         // Open connections carry the old client certificate.
                         self.shared.pool.retire();
