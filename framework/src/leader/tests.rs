@@ -311,6 +311,21 @@ fn durations_that_could_let_two_lead_are_refused_with_the_rule() {
     assert!(text.contains("shorter than the renew deadline"), "{text}");
     let text = check(LeaderElection::new("ops").lease_duration(Duration::from_millis(15_500)));
     assert!(text.contains("whole seconds"), "{text}");
+    for settings in [
+        LeaderElection::new("ops").retry_period(Duration::MAX),
+        LeaderElection::new("ops").renew_deadline(Duration::MAX),
+        LeaderElection::new("ops").margin(Duration::MAX),
+    ] {
+        let text = check(settings);
+        assert!(text.contains("longer than a Lease can last"), "{text}");
+    }
+    let brief = LeaderElection::new("ops")
+        .lease_duration(Duration::from_secs(1))
+        .renew_deadline(Duration::from_millis(500))
+        .retry_period(Duration::from_millis(100))
+        .margin(Duration::from_millis(100));
+    let text = check(brief);
+    assert!(text.contains("from one renewal to the next"), "{text}");
     assert!(check(LeaderElection::new("")).contains("no name"));
     assert!(LeaderElection::new("ops").check().is_ok());
 }
