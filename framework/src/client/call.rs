@@ -14,6 +14,7 @@ use super::attempt::{Answer, Failure, Outgoing, check_path};
 use super::auth::Credentials;
 use super::pool::Pool;
 use super::retry::{Budget, Decision, Facts, Outcome, Why, decide, leaves_doubt};
+use super::tls::Tls;
 use super::transport::{Attempt, Stack};
 use super::{ByteStream, Client, Request, Response, Verb};
 use crate::entropy::Entropy;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(super) stack: Stack,
     pub(super) pool: Arc<Pool>,
     pub(super) credentials: Arc<Credentials>,
+    /// TLS with a client certificate that is read from files.
+    pub(super) rotating: Option<Arc<Tls>>,
     /// Scheme, host, port and path prefix; no slash at the end.
     pub(super) base: String,
     pub(super) host: String,
@@ -128,7 +131,7 @@ impl<'a> Call<'a> {
                 repeatable: self.request.repeatable,
                 outcome,
                 attempt: self.attempt,
-                refreshable: !self.refreshed && self.shared.credentials.refreshable(),
+                refreshable: !self.refreshed && self.refreshable(),
                 remaining: self.remaining(),
             };
             match decide(facts) {
@@ -138,7 +141,10 @@ impl<'a> Call<'a> {
                     // Out of time it stays refused for others to find out; this call ends below.
                     let refused = self.shared.credentials.refused(header.as_ref());
                     self.shared.seams.clock.within(self.remaining(), refused).await;
-                    if self.shared.credentials.is_plugin() {
+                    if let Some(tls) = &self.shared.rotating {
+                        tls.forget();
+                    }
+                    if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
                         // Open connections carry the old client certificate.
                         self.shared.pool.retire();
                     }
@@ -168,6 +174,11 @@ impl<'a> Call<'a> {
         tracing::debug!(attempt = self.attempt, ?wait, ?was, "trying again");
         clock.sleep(wait).await;
         Ok(())
+    }
+
+    /// Can what the server refused be replaced by asking its source again?
+    fn refreshable(&self) -> bool {
+        self.shared.credentials.refreshable() || self.shared.rotating.is_some()
     }
 
     fn method(&self) -> &str {
