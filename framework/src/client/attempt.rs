@@ -72,17 +72,16 @@ pub(super) struct Outgoing<'a> {
 }
 
 impl Outgoing<'_> {
-    /// The request as it goes through the stack; `limit` is told to the server.
+    /// The request as it goes through the stack.
     pub(super) fn http(
         &self,
-        limit: Option<Duration>,
         credentials: Option<&HeaderValue>,
         mark: Attempt,
     ) -> Result<HttpRequest, Error> {
         let request = self.request;
         let mut http = http::Request::new(Full::new(request.body.clone()));
         *http.method_mut() = request.method.clone();
-        *http.uri_mut() = self.uri(limit)?;
+        *http.uri_mut() = self.uri()?;
         let headers = http.headers_mut();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         headers.insert(USER_AGENT, self.client.shared.user_agent.clone());
@@ -98,7 +97,7 @@ impl Outgoing<'_> {
         Ok(http)
     }
 
-    fn uri(&self, limit: Option<Duration>) -> Result<Uri, Error> {
+    fn uri(&self) -> Result<Uri, Error> {
         let request = self.request;
         let mut uri = format!("{}{}", self.client.shared.base, request.path);
         let mut separator = '?';
@@ -116,10 +115,6 @@ impl Outgoing<'_> {
             matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
         if managed && request.parameter("fieldManager").is_none() {
             add("fieldManager", &self.client.manager);
-        }
-        if let Some(limit) = limit {
-            // The server stops working on it when we stop waiting for it.
-            add("timeout", &format!("{}s", limit.as_secs().max(1)));
         }
         uri.parse().map_err(|error| {
             let text = format!("cannot {}: `{}` is no path", request.what, request.path);

@@ -9,8 +9,9 @@ use base64::engine::general_purpose::STANDARD;
 use http::HeaderValue;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
 
-use super::exec::ExecPlugin;
+use super::exec::{ExecCredential, ExecPlugin};
 use super::secret::Secret;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
@@ -45,7 +46,11 @@ pub(crate) struct Credentials {
     source: AuthSource,
     clock: Clock,
     kept: tokio::sync::Mutex<Option<Kept>>,
+    /// A run of the plugin that is under way; it outlives callers that give up on it.
+    running: tokio::sync::Mutex<Option<Running>>,
 }
+
+type Running = AbortOnDropHandle<Result<ExecCredential, Error>>;
 
 #[derive(Clone, Debug)]
 struct Kept {
@@ -57,7 +62,12 @@ struct Kept {
 
 impl Credentials {
     pub(crate) fn new(source: AuthSource, clock: Clock) -> Self {
-        Self { source, clock, kept: tokio::sync::Mutex::default() }
+        Self {
+            source,
+            clock,
+            kept: tokio::sync::Mutex::default(),
+            running: tokio::sync::Mutex::default(),
+        }
     }
 
     /// The `Authorization` header for a request now.
@@ -125,6 +135,21 @@ impl Credentials {
         }
     }
 
+    /// Runs the plugin, or waits for the run that an earlier caller gave up on.
+    async fn run(&self, plugin: &Arc<ExecPlugin>) -> Result<ExecCredential, Error> {
+        let mut running = self.running.lock().await;
+        let run = running.get_or_insert_with(|| {
+            let (plugin, clock) = (Arc::clone(plugin), self.clock.clone());
+            AbortOnDropHandle::new(tokio::spawn(async move { plugin.run(&clock).await }))
+        });
+        let ended = run.await;
+        *running = None;
+        ended.unwrap_or_else(|error| {
+            let text = "the run of the credential plugin was cut short";
+            Err(Error::new(ErrorKind::Config, text).because(error))
+        })
+    }
+
     async fn renew(&self) -> Result<Kept, Error> {
         let read = self.clock.now();
         match &self.source {
@@ -133,7 +158,7 @@ impl Credentials {
                 Ok(Kept { header, identity: None, read, expires: None })
             }
             AuthSource::Exec(plugin) => {
-                let credential = plugin.run(&self.clock).await?;
+                let credential = self.run(plugin).await?;
                 let header = credential.token.as_ref().map(bearer).transpose()?;
                 let identity = credential.identity.map(Arc::new);
                 Ok(Kept { header, identity, read, expires: credential.expires })
@@ -242,6 +267,33 @@ mod tests {
         let expired = Credentials::new(expired, Clock::system());
         assert_eq!(text(&expired).await, text(&expired).await);
         assert_eq!(runs(), 3);
+    }
+
+    #[tokio::test]
+    async fn a_caller_that_gives_up_does_not_start_the_plugin_anew() {
+        let (path, go) = (scratch("given-up"), scratch("go"));
+        let _ = (std::fs::remove_file(&path), std::fs::remove_file(&go));
+        let script = format!(
+            r#"echo x >> {}; while [ ! -e {} ]; do sleep 0.05; done; printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"t"}}}}'"#,
+            path.display(),
+            go.display()
+        );
+        let plugin = ExecPlugin {
+            command: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: vec![],
+            api_version: "client.authentication.k8s.io/v1".into(),
+            cluster: None,
+            install_hint: String::new(),
+        };
+        let credentials = Credentials::new(AuthSource::Exec(Arc::new(plugin)), Clock::system());
+        for _ in 0..2 {
+            let short = Duration::from_millis(100);
+            assert!(tokio::time::timeout(short, credentials.header()).await.is_err());
+        }
+        std::fs::write(&go, "").unwrap();
+        assert_eq!(text(&credentials).await, "Bearer t");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "x\n");
     }
 
     #[tokio::test]

@@ -127,24 +127,25 @@ impl ClientBuilder {
         config.check()?;
         let tls = match config.server.scheme_str() {
             Some("http") => None,
-            _ => Some(self.tls(config)?),
+            _ => Some(Arc::new(self.tls(config)?)),
         };
         let seams = self.seams.get_or_insert_default().clone();
         let credentials = Arc::new(Credentials::new(config.auth.clone(), seams.clock));
+        let rotating = tls.clone().filter(|tls| tls.rotates());
         let dialer = Dialer {
             host: config.server.host().unwrap_or_default().to_owned(),
             port: config.server.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 }),
             tls,
             credentials: Arc::clone(&credentials),
         };
-        Ok(self.assemble(Arc::new(dialer), credentials))
+        Ok(self.assemble(Arc::new(dialer), credentials, rotating))
     }
 
     /// As [`build`](Self::build) over `connector`, which cannot fail.
     pub(crate) fn build_over(self, connector: Arc<dyn Connect>) -> Client {
         let source = self.config.as_ref().map(|config| config.auth.clone()).unwrap_or_default();
         let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
-        self.assemble(connector, Arc::new(Credentials::new(source, clock)))
+        self.assemble(connector, Arc::new(Credentials::new(source, clock)), None)
     }
 
     fn tls(&self, config: &ClientConfig) -> Result<Tls, Error> {
@@ -171,7 +172,12 @@ impl ClientBuilder {
         Ok(tls)
     }
 
-    fn assemble(self, connector: Arc<dyn Connect>, credentials: Arc<Credentials>) -> Client {
+    fn assemble(
+        self,
+        connector: Arc<dyn Connect>,
+        credentials: Arc<Credentials>,
+        rotating: Option<Arc<Tls>>,
+    ) -> Client {
         let seams = self.seams.unwrap_or_default();
         let pool = Pool::new(connector);
         let innermost: Stack = BoxCloneSyncService::new(Transport::new(Arc::clone(&pool)));
@@ -184,6 +190,7 @@ impl ClientBuilder {
             stack,
             pool,
             credentials,
+            rotating,
             base: server.to_string().trim_end_matches('/').to_owned(),
             host: server.authority().map(ToString::to_string).unwrap_or_default(),
             namespace,

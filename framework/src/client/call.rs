@@ -14,6 +14,7 @@ use super::attempt::{Answer, Failure, Outgoing, check_path};
 use super::auth::Credentials;
 use super::pool::Pool;
 use super::retry::{Budget, Decision, Facts, Outcome, Why, decide, leaves_doubt};
+use super::tls::Tls;
 use super::transport::{Attempt, Stack};
 use super::{ByteStream, Client, Request, Response, Verb};
 use crate::entropy::Entropy;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(super) stack: Stack,
     pub(super) pool: Arc<Pool>,
     pub(super) credentials: Arc<Credentials>,
+    /// TLS with a client certificate that is read from files.
+    pub(super) rotating: Option<Arc<Tls>>,
     /// Scheme, host, port and path prefix; no slash at the end.
     pub(super) base: String,
     pub(super) host: String,
@@ -115,7 +118,8 @@ impl<'a> Call<'a> {
         loop {
             self.attempt += 1;
             let header = self.credentials().await?;
-            // Last of all: what the gate says is true now, and may not be after a slow plugin.
+            // Asked here to open no connection in vain, and again when there is one: what the gate
+            // says now may not be true after a slow connect.
             let limit = self.admit()?;
             let failure = match self.attempt(limit, header.as_ref()).await {
                 Ok(answer) => return Ok(answer),
@@ -127,15 +131,20 @@ impl<'a> Call<'a> {
                 repeatable: self.request.repeatable,
                 outcome,
                 attempt: self.attempt,
-                refreshable: !self.refreshed && self.shared.credentials.refreshable(),
+                refreshable: !self.refreshed && self.refreshable(),
                 remaining: self.remaining(),
             };
             match decide(facts) {
                 Decision::Fail(why) => return Err(self.error(failure, Some(why))),
                 Decision::Refresh => {
                     self.refreshed = true;
-                    self.shared.credentials.refused(header.as_ref()).await;
-                    if self.shared.credentials.is_plugin() {
+                    // Out of time it stays refused for others to find out; this call ends below.
+                    let refused = self.shared.credentials.refused(header.as_ref());
+                    self.shared.seams.clock.within(self.remaining(), refused).await;
+                    if let Some(tls) = &self.shared.rotating {
+                        tls.forget();
+                    }
+                    if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
                         // Open connections carry the old client certificate.
                         self.shared.pool.retire();
                     }
@@ -165,6 +174,11 @@ impl<'a> Call<'a> {
         tracing::debug!(attempt = self.attempt, ?wait, ?was, "trying again");
         clock.sleep(wait).await;
         Ok(())
+    }
+
+    /// Can what the server refused be replaced by asking its source again?
+    fn refreshable(&self) -> bool {
+        self.shared.credentials.refreshable() || self.shared.rotating.is_some()
     }
 
     fn method(&self) -> &str {
@@ -219,9 +233,11 @@ impl<'a> Call<'a> {
         let started = clock.now();
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
-        let mark = Attempt::new(started + head, self.request.repeatable);
-        let request =
-            self.out.http(limit.map(|_| time), header, mark.clone()).map_err(Failure::Final)?;
+        let mut mark = Attempt::new(started + head, self.request.repeatable);
+        if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
+            mark = mark.gated(Arc::clone(gate), clock.clone());
+        }
+        let request = self.out.http(header, mark.clone()).map_err(Failure::Final)?;
         let result = match clock.within(time, self.out.exchange(request)).await {
             Some(result) => result,
             None if mark.is_unsent() => {
@@ -233,7 +249,10 @@ impl<'a> Call<'a> {
         if mark.was_resent() {
             self.doubt |= self.request.verb.writes();
         }
-        result
+        match (result, mark.take_refusal()) {
+            (Err(_), Some(refusal)) => Err(Failure::Final(refusal)),
+            (result, _) => result,
+        }
     }
 
     fn count(&self, result: &Result<Answer, Failure>, took: Duration) {

@@ -29,7 +29,7 @@ pub(crate) struct Dialer {
     pub(crate) host: String,
     pub(crate) port: u16,
     /// `None` for plain HTTP.
-    pub(crate) tls: Option<Tls>,
+    pub(crate) tls: Option<Arc<Tls>>,
     /// May hand out the client certificate.
     pub(crate) credentials: Arc<Credentials>,
 }

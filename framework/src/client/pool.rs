@@ -70,6 +70,13 @@ impl Lease {
             Self::Http1 { reused, .. } | Self::Http2 { reused, .. } => *reused,
         }
     }
+
+    /// Returns it unused.
+    pub(crate) fn give_back(self, pool: &Pool) {
+        if let Self::Http1 { sender, .. } = self {
+            pool.put(sender);
+        }
+    }
 }
 
 impl Pool {

@@ -1,8 +1,10 @@
 //! A request before and a response after it was sent.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
 use http::{HeaderMap, Method, StatusCode};
 
 /// What a request does, as metrics, retries and RBAC name it.
@@ -43,8 +45,9 @@ impl Verb {
     }
 }
 
-/// One request, ready to be sent as often as its retries need.
-#[derive(Clone, Debug)]
+/// One request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
+/// body the length, of headers with credentials the name.
+#[derive(Clone)]
 pub struct Request {
     /// What it does.
     pub verb: Verb,
@@ -68,8 +71,8 @@ pub struct Request {
     pub repeatable: bool,
 }
 
-/// A complete answer.
-#[derive(Clone, Debug)]
+/// A complete answer. Its `Debug` shows of the body only the length.
+#[derive(Clone)]
 pub struct Response {
     /// Status code; 2xx.
     pub status: StatusCode,
@@ -103,5 +106,77 @@ impl Request {
     /// The value of a query parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
+    }
+}
+
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("verb", &self.verb)
+            .field("method", &self.method)
+            .field("path", &self.path)
+            .field("query", &self.query)
+            .field("headers", &Headers(&self.headers))
+            .field("body", &Length(self.body.len()))
+            .field("what", &self.what)
+            .field("timeout", &self.timeout)
+            .field("repeatable", &self.repeatable)
+            .finish()
+    }
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .field("headers", &Headers(&self.headers))
+            .field("body", &Length(self.body.len()))
+            .finish()
+    }
+}
+
+/// Headers, those with credentials without their values.
+struct Headers<'a>(&'a HeaderMap);
+
+impl fmt::Debug for Headers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut map = f.debug_map();
+        for (name, value) in self.0 {
+            if [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name) {
+                map.entry(name, &format_args!("[redacted]"));
+            } else {
+                map.entry(name, value);
+            }
+        }
+        map.finish()
+    }
+}
+
+struct Length(usize);
+
+impl fmt::Debug for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} bytes", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_debug_output_shows_a_body_or_credentials() {
+        let mut request = Request::get("/api/v1/namespaces/shop/secrets/key", "get a secret");
+        request.body = Bytes::from_static(b"canary");
+        request.headers.insert(AUTHORIZATION, http::HeaderValue::from_static("Bearer canary"));
+        request.headers.insert("x-kept", http::HeaderValue::from_static("shown"));
+        let response = Response {
+            status: StatusCode::OK,
+            headers: request.headers.clone(),
+            body: request.body.clone(),
+        };
+        let text = format!("{request:?} {response:#?}");
+        assert!(!text.contains("canary"), "{text}");
+        assert!(text.contains("6 bytes") && text.contains("shown"), "{text}");
     }
 }

@@ -83,7 +83,7 @@ pub(crate) fn leaves_doubt(outcome: Outcome) -> bool {
     match outcome {
         Outcome::NotSent => false,
         Outcome::Lost | Outcome::TimedOut => true,
-        Outcome::Answered { code: 502 | 504, .. } => true,
+        Outcome::Answered { code: 500 | 502 | 504, .. } => true,
         Outcome::Answered { code: 503, retry_after } => retry_after.is_none(),
         Outcome::Answered { .. } => false,
     }
@@ -111,6 +111,8 @@ pub(crate) fn decide(facts: Facts) -> Decision {
             asked = Some(wait);
             !facts.verb.writes() || facts.repeatable
         }
+        // It may have been executed, but would most likely fail in the same way again.
+        Outcome::Answered { code: 500, retry_after: None } => false,
         outcome if leaves_doubt(outcome) => {
             if let Outcome::Answered { retry_after, .. } = outcome {
                 asked = retry_after;
@@ -263,6 +265,7 @@ mod tests {
     fn a_500_that_asks_to_wait_is_tried_again_for_reads_only() {
         assert!(again(Verb::Get, true, code(500, Some(1))));
         assert!(!again(Verb::Create, false, code(500, Some(1))));
+        assert!(leaves_doubt(code(500, Some(1))) && leaves_doubt(code(500, None)));
     }
 
     #[test]

@@ -95,7 +95,12 @@ impl Tls {
         Ok(made)
     }
 
-    /// A handshake failed: the next one reads the files again.
+    /// Does the client certificate come from a file, which somebody may rotate?
+    pub(crate) fn rotates(&self) -> bool {
+        matches!(&self.settings.identity, Some((Pem::File(_), _) | (_, Pem::File(_))))
+    }
+
+    /// A handshake failed, or the server refused the client: the next one reads the files again.
     pub(crate) fn forget(&self) {
         *self.last.lock() = None;
     }

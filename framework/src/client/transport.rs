@@ -8,21 +8,26 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::HOST;
+use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::Service;
 use tower::util::BoxCloneSyncService;
 
+use super::WriteGate;
 use super::pool::{Http1, Http2, Lease, Pool};
 use super::retry::Outcome;
-use crate::error::BoxError;
+use crate::clock::Clock;
+use crate::error::{BoxError, Error};
 
 /// Body of a request on its way: complete, so that it can be sent again.
 pub type RequestBody = Full<Bytes>;
@@ -42,13 +47,50 @@ pub(crate) struct Attempt {
     pub(crate) head_until: Instant,
     /// Does executing it twice do no harm?
     pub(crate) repeatable: bool,
+    /// Asked, for a write, when there is a connection and nothing is left to do but to send.
+    gate: Option<(Arc<dyn WriteGate>, Clock)>,
     unsent: Arc<AtomicBool>,
     resent: Arc<AtomicBool>,
+    refusal: Arc<Mutex<Option<Error>>>,
 }
 
 impl Attempt {
     pub(crate) fn new(head_until: Instant, repeatable: bool) -> Self {
-        Self { head_until, repeatable, unsent: Arc::default(), resent: Arc::default() }
+        Self {
+            head_until,
+            repeatable,
+            gate: None,
+            unsent: Arc::default(),
+            resent: Arc::default(),
+            refusal: Arc::default(),
+        }
+    }
+
+    /// Has `gate` asked again once a connection was found, however long that took.
+    pub(crate) fn gated(mut self, gate: Arc<dyn WriteGate>, clock: Clock) -> Self {
+        self.gate = Some((gate, clock));
+        self
+    }
+
+    /// What the gate said, if it refused after a connection was found.
+    pub(crate) fn take_refusal(&self) -> Option<Error> {
+        self.refusal.lock().take()
+    }
+
+    /// Asks the gate; how long the write may take from now on, and until when.
+    fn admit(&self) -> Result<Option<(Duration, Instant)>, Refused> {
+        let Some((gate, clock)) = &self.gate else { return Ok(None) };
+        match gate.admit() {
+            Ok(limit) => Ok(limit.map(|limit| {
+                let left = self.head_until.saturating_duration_since(clock.now());
+                let limit = limit.min(left);
+                (limit, clock.now() + limit)
+            })),
+            Err(refusal) => {
+                *self.refusal.lock() = Some(refusal);
+                Err(Refused)
+            }
+        }
     }
 
     /// Is it certain that nothing was sent? False until the transport says so.
@@ -65,6 +107,18 @@ impl Attempt {
         self.unsent.store(unsent, Ordering::Relaxed);
     }
 }
+
+/// The gate refused; its own words are with the [`Attempt`].
+#[derive(Debug)]
+struct Refused;
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the write is not allowed any more")
+    }
+}
+
+impl std::error::Error for Refused {}
 
 /// Why an attempt brought no answer.
 #[derive(Debug)]
@@ -138,8 +192,20 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
             None => return Err(unsent_unless(lost_before, "no connection in time")),
         };
         let reused = lease.reused();
+        let mut request = request.clone();
+        let until = match attempt.as_ref().map_or(Ok(None), Attempt::admit) {
+            Ok(None) => until,
+            Ok(Some((limit, until))) => {
+                tell_limit(&mut request, limit);
+                Some(until)
+            }
+            Err(refused) => {
+                lease.give_back(pool);
+                return Err(unsent_unless(lost_before, refused));
+            }
+        };
         set_unsent(false);
-        match send(pool, lease, request.clone(), until).await {
+        match send(pool, lease, request, until).await {
             Err(error) if reused && error.outcome == Outcome::NotSent => fresh = true,
             Err(error) if reused && repeatable && error.outcome == Outcome::Lost => {
                 lost_before = true;
@@ -153,6 +219,19 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
                 return result;
             }
         }
+    }
+}
+
+/// The server stops working on it when we stop waiting for it.
+fn tell_limit(request: &mut HttpRequest, limit: Duration) {
+    let uri = request.uri();
+    let separator = if uri.query().is_some() { '&' } else { '?' };
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    let path = format!("{path}{separator}timeout={}s", limit.as_secs().max(1));
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = PathAndQuery::try_from(path).ok().or(parts.path_and_query);
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
     }
 }
 

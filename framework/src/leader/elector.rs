@@ -9,7 +9,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
 
 use super::gate::LeaseGate;
-use super::machine::{Answer, Ask, Loss, Machine};
+use super::machine::{Answer, Ask, Loss, Machine, Written};
 use super::settings::{JITTER, LeaderElection};
 use super::store::{KubeLease, LeaseStore};
 use crate::client::Client;
@@ -44,6 +44,7 @@ pub struct Elector {
 struct Shared {
     settings: LeaderElection,
     identity: String,
+    written: Written,
     store: Arc<dyn LeaseStore>,
     seams: Seams,
     status: watch::Sender<Leadership>,
@@ -91,7 +92,16 @@ impl Elector {
         let (status, _) = watch::channel(Leadership::Candidate { holder: None });
         seams.metrics.set(&names::LEADER, &[&settings.name], 0.0);
         seams.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
-        Ok(Self { shared: Arc::new(Shared { settings, identity, store, seams, status }) })
+        Ok(Self {
+            shared: Arc::new(Shared {
+                settings,
+                identity,
+                written: Written::default(),
+                store,
+                seams,
+                status,
+            }),
+        })
     }
 
     /// What this process calls itself in the Lease.
@@ -110,7 +120,8 @@ impl Elector {
     /// Dropping it ends the campaign; a Lease won in that moment is left to expire.
     pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
         let shared = &self.shared;
-        let mut machine = Machine::new(shared.identity.clone(), shared.settings.timing);
+        let mut machine =
+            Machine::new(shared.identity.clone(), shared.settings.timing, shared.written.clone());
         info!(lease = %shared.store.describe(), identity = %shared.identity, "waiting to lead");
         loop {
             tokio::select! {

@@ -12,7 +12,7 @@ use crate::clock::{Clock, Mark};
 use crate::error::{Error, ErrorKind};
 
 /// Less validity than this is not worth a request.
-const LEAST: Duration = Duration::from_secs(1);
+pub(super) const LEAST: Duration = Duration::from_secs(1);
 
 /// Lets a write out while the lease of one term is valid; closed for good when the term ends.
 #[derive(Clone)]

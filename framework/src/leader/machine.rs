@@ -4,9 +4,12 @@
 //! [`Machine::answered`] the next one, until there is none; then the caller waits for a retry
 //! period. Everything that decides safety is here, so that a simulation can run it a million times.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use super::gate::remaining;
 use super::settings::Timing;
@@ -41,6 +44,39 @@ pub(super) enum Loss {
     NotRenewed,
 }
 
+/// Records that this process has sent, over all its campaigns.
+///
+/// A record under our identity need not be ours: a process that was started under the name of
+/// another, which may still be running, must wait like any other candidate. So a record counts as
+/// ours only when it is one of these; one that was forgotten costs a wait, not safety.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Written(Arc<Mutex<VecDeque<Fingerprint>>>);
+
+/// What tells two records of one holder apart, as precisely as a Lease stores it.
+type Fingerprint = (Option<i64>, i64);
+
+impl Written {
+    /// More writes of unknown fate in a row are not remembered.
+    const KEPT: usize = 16;
+
+    fn fingerprint(record: &LeaseRecord) -> Fingerprint {
+        let renewed = record.renewed.map(Timestamp::as_microsecond);
+        (renewed, i64::from(record.transitions))
+    }
+
+    fn add(&self, record: &LeaseRecord) {
+        let mut kept = self.0.lock();
+        if kept.len() == Self::KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(Self::fingerprint(record));
+    }
+
+    fn contains(&self, record: &LeaseRecord) -> bool {
+        self.0.lock().contains(&Self::fingerprint(record))
+    }
+}
+
 #[derive(Debug)]
 struct Sight {
     lease: LeaseSeen,
@@ -54,6 +90,7 @@ struct Sight {
 pub(super) struct Machine {
     identity: String,
     timing: Timing,
+    written: Written,
     sight: Option<Sight>,
     /// While leading: when the last success was about to be sent.
     held: Option<Mark>,
@@ -65,10 +102,11 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(identity: String, timing: Timing) -> Self {
+    pub(super) fn new(identity: String, timing: Timing, written: Written) -> Self {
         Self {
             identity,
             timing,
+            written,
             sight: None,
             held: None,
             failing: None,
@@ -160,7 +198,7 @@ impl Machine {
         let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
             return Some(Ask::Read);
         };
-        if sight.lease.record.holder.as_deref() != Some(&self.identity) {
+        if !self.is_ours(&sight.lease.record) {
             return None;
         }
         let record = LeaseRecord {
@@ -218,6 +256,12 @@ impl Machine {
             // Something between us and the store changed the holder.
             return self.decide_loss();
         }
+        if let Some(sight) = &self.sight
+            && !self.is_ours(&sight.lease.record)
+        {
+            // The store may keep a record in other words.
+            self.written.add(&sight.lease.record);
+        }
         // An answer that took longer than the lease lasts gives nothing; the next attempt renews.
         if remaining(&self.timing, sent, now).is_some() {
             self.held = Some(*sent);
@@ -239,7 +283,7 @@ impl Machine {
         let sight = self.sight.as_ref()?;
         let free = match sight.lease.record.holder.as_deref() {
             None => true,
-            Some(holder) if holder == self.identity => true,
+            Some(_) if self.is_ours(&sight.lease.record) => true,
             Some(_) if self.held.is_some() => return self.decide_loss(),
             Some(_) => self.unchanged_for_long(sight, now),
         };
@@ -249,8 +293,8 @@ impl Machine {
     /// The Lease does not exist: make one, unless its last holder may still believe in it.
     fn missing(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
         if let Some(sight) = &self.sight {
-            let ours_or_free =
-                sight.lease.record.holder.as_deref().is_none_or(|holder| holder == self.identity);
+            let record = &sight.lease.record;
+            let ours_or_free = record.holder.is_none() || self.is_ours(record);
             if !ours_or_free && !self.unchanged_for_long(sight, now) {
                 return None;
             }
@@ -262,7 +306,13 @@ impl Machine {
             renewed: Some(wall),
             transitions: 0,
         };
+        self.written.add(&record);
         Some(Ask::Create(record))
+    }
+
+    /// Did this process write it?
+    fn is_ours(&self, record: &LeaseRecord) -> bool {
+        record.holder.as_deref() == Some(&self.identity) && self.written.contains(record)
     }
 
     /// Seen unchanged for its whole duration, by a clock that does not count the machine's sleep?
@@ -273,7 +323,7 @@ impl Machine {
 
     fn take(&self, sight: &Sight, wall: Timestamp) -> Ask {
         let old = &sight.lease.record;
-        let ours = old.holder.as_deref() == Some(&self.identity);
+        let ours = self.is_ours(old);
         let record = LeaseRecord {
             holder: Some(self.identity.clone()),
             duration: self.timing.lease_duration,
@@ -281,6 +331,7 @@ impl Machine {
             renewed: Some(wall),
             transitions: if ours { old.transitions } else { old.transitions.saturating_add(1) },
         };
+        self.written.add(&record);
         Ask::Replace { version: sight.lease.version.clone(), record }
     }
 }

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use super::gate::LEAST;
 use crate::entropy::Entropy;
 use crate::error::{Error, ErrorKind};
 
 /// Waits between attempts are stretched by up to this factor, so that candidates spread out.
 pub(crate) const JITTER: f64 = 1.2;
+/// What no duration may reach: the seconds that fit into a Lease.
+const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 
 /// Settings of a leader election.
 ///
@@ -51,7 +54,6 @@ impl Timing {
     }
 
     fn check(&self) -> Result<(), String> {
-        let longest_wait = self.retry_period.mul_f64(JITTER);
         let whole_seconds =
             self.lease_duration.subsec_nanos() == 0 && self.lease_duration.as_secs() >= 1;
         if !whole_seconds {
@@ -66,6 +68,11 @@ impl Timing {
         if self.retry_period.is_zero() {
             return Err("the retry period is zero".to_owned());
         }
+        if self.retry_period >= LONGEST || self.renew_deadline >= LONGEST || self.margin >= LONGEST
+        {
+            return Err("a duration is longer than a Lease can last".to_owned());
+        }
+        let longest_wait = self.retry_period.mul_f64(JITTER);
         if longest_wait >= self.renew_deadline {
             return Err(format!(
                 "the retry period with its jitter ({longest_wait:?}) must be shorter than the renew \
@@ -81,6 +88,14 @@ impl Timing {
                  writes; raise the lease duration to at least {} s",
                 self.lease_duration,
                 needed.as_secs_f64().ceil()
+            ));
+        }
+        let between = longest_wait + LEAST;
+        if self.validity() < between {
+            return Err(format!(
+                "lease duration - margin ({:?}) must last from one renewal to the next ({between:?}), \
+                 or writes would be refused in between; raise the lease duration",
+                self.validity()
             ));
         }
         Ok(())

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::gate::remaining;
-use super::machine::{Answer, Ask, Machine};
+use super::machine::{Answer, Ask, Machine, Written};
 use super::settings::Timing;
 use super::store::LeaseSeen;
 use crate::clock::Mark;
@@ -125,7 +125,7 @@ impl Simulation {
             let slowest = 1.0 / world.rate;
             let rate = slowest + (1.0 - slowest) * simulation.entropy.unit();
             simulation.nodes.push(Node {
-                machine: Machine::new(format!("{index}.0"), world.timing),
+                machine: Machine::new(format!("{index}.0"), world.timing, Written::default()),
                 life: 0,
                 rate,
                 lag: Duration::ZERO,
@@ -290,7 +290,7 @@ impl Simulation {
         let timing = self.world.timing;
         let state = &mut self.nodes[node];
         state.life += 1;
-        state.machine = Machine::new(format!("{node}.{}", state.life), timing);
+        state.machine = Machine::new(format!("{node}.{}", state.life), timing, Written::default());
         state.waiting_for = None;
         state.led = false;
         self.push(at + long, node, What::Wake);

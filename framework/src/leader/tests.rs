@@ -172,6 +172,40 @@ async fn l3_a_candidate_waits_the_lease_duration_by_its_own_clock() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_new_process_of_the_same_name_waits_for_the_old_one_like_any_other() {
+    let bench = Bench::new();
+    bench.foreign("pod-0");
+    let (elector, _) = bench.elector("pod-0");
+    let started = Instant::now();
+    let _term = elector.campaign(&bench.stop).await.unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(15), "{:?}", started.elapsed());
+    assert_eq!(bench.store.stored.lock().as_ref().unwrap().record.transitions, 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_whose_namesake_took_the_lease_stops_and_leaves_it_alone() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("pod-0");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    bench.foreign("pod-0");
+    let since = Instant::now();
+    term.lost().cancelled().await;
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    term.end(true).await;
+    assert_eq!(bench.store.holder().as_deref(), Some("pod-0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_process_leads_again_at_once_when_the_record_is_its_own() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("pod-0");
+    elector.campaign(&bench.stop).await.unwrap().end(false).await;
+    let since = Instant::now();
+    let _term = elector.campaign(&bench.stop).await.unwrap();
+    assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
 async fn l8_a_released_lease_passes_on_within_a_retry_period() {
     let bench = Bench::new();
     let ((first, _), (second, _)) = (bench.elector("a"), bench.elector("b"));
@@ -277,6 +311,21 @@ fn durations_that_could_let_two_lead_are_refused_with_the_rule() {
     assert!(text.contains("shorter than the renew deadline"), "{text}");
     let text = check(LeaderElection::new("ops").lease_duration(Duration::from_millis(15_500)));
     assert!(text.contains("whole seconds"), "{text}");
+    for settings in [
+        LeaderElection::new("ops").retry_period(Duration::MAX),
+        LeaderElection::new("ops").renew_deadline(Duration::MAX),
+        LeaderElection::new("ops").margin(Duration::MAX),
+    ] {
+        let text = check(settings);
+        assert!(text.contains("longer than a Lease can last"), "{text}");
+    }
+    let brief = LeaderElection::new("ops")
+        .lease_duration(Duration::from_secs(1))
+        .renew_deadline(Duration::from_millis(500))
+        .retry_period(Duration::from_millis(100))
+        .margin(Duration::from_millis(100));
+    let text = check(brief);
+    assert!(text.contains("from one renewal to the next"), "{text}");
     assert!(check(LeaderElection::new("")).contains("no name"));
     assert!(LeaderElection::new("ops").check().is_ok());
 }

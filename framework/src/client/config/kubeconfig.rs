@@ -257,6 +257,13 @@ impl<T> Named<T> {
     }
 }
 
+/// A URL without its user and password, whatever else it is.
+fn without_user(url: &str) -> String {
+    let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
+    let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+    if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
+}
+
 impl Named<Cluster> {
     fn resolve(&self, origin: &str) -> Result<ClientConfig, Error> {
         let cluster = &self.content;
@@ -265,6 +272,7 @@ impl Named<Cluster> {
             return Err(config_error(format!("{origin}: cluster \"{name}\" names no server")));
         }
         if let Some(proxy) = cluster.proxy_url.as_ref().filter(|proxy| !proxy.is_empty()) {
+            let proxy = without_user(proxy);
             return Err(config_error(format!(
                 "{origin}: cluster \"{name}\" asks for the proxy {proxy}, and proxies are not \
                  supported"

@@ -223,6 +223,8 @@ fn what_cannot_be_obeyed_is_refused() {
     let with = |extra: &str| BASE.replace("certificate-authority: pki/ca.crt", extra);
     let refused = |extra: &str| message(ClientConfig::from_yaml(&with(extra), None));
     assert!(refused("proxy-url: 'http://proxy'").contains("proxies are not supported"));
+    let text = refused("proxy-url: 'http://user:canary@proxy:3128'");
+    assert!(text.contains("http://proxy:3128") && !text.contains("canary"), "{text}");
     assert!(
         refused("certificate-authority: x, insecure-skip-tls-verify: true").contains("remove one")
     );

@@ -56,6 +56,21 @@ async fn a_create_with_generate_name_answered_504_is_never_sent_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_write_answered_500_may_have_been_executed_and_keeps_its_status() {
+    for request in [create(), apply()] {
+        let server = Server::with([Reply::Answer(500, "etcdserver: request timed out")]);
+        let error = client(&server).send(request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+        assert!(error.to_string().contains("500"), "{error}");
+        assert_eq!(error.status().map(|status| status.code), Some(500));
+        assert_eq!(server.count(), 1);
+    }
+    let server = Server::with([Reply::Answer(500, "")]);
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn reads_and_applies_survive_a_lost_answer() {
     for request in [get(), apply()] {
         for reply in [Reply::Answer(504, ""), Reply::Answer(502, ""), Reply::Cut, Reply::Half] {
@@ -292,7 +307,7 @@ async fn no_error_of_a_call_shows_the_token() {
     }
 }
 
-/// Admits so many writes, each for 7.5 s.
+/// Answers so many questions with 7.5 s; a write asks before and after a connection is found.
 #[derive(Debug)]
 struct Lease(AtomicU32);
 
@@ -319,7 +334,7 @@ async fn a_write_that_the_gate_refuses_is_not_sent_and_reads_pass() {
 #[tokio::test(start_paused = true)]
 async fn a_gated_write_ends_within_the_leases_validity_and_tells_the_server() {
     let server = Server::with([Reply::Silence]);
-    let client = client(&server).gated(Arc::new(Lease(AtomicU32::new(1))));
+    let client = client(&server).gated(Arc::new(Lease(AtomicU32::new(2))));
     let started = Instant::now();
     let error = client.send(create()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ambiguous);
@@ -327,17 +342,64 @@ async fn a_gated_write_ends_within_the_leases_validity_and_tells_the_server() {
     assert!(server.seen()[0].target.ends_with("&timeout=7s"), "{}", server.seen()[0].target);
 }
 
+/// Takes 5 s to connect.
+#[derive(Debug)]
+struct SlowWire(Wire);
+
+impl Connect for SlowWire {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            self.0.connect().await
+        })
+    }
+}
+
+/// Valid until a moment, without the limit that tokio's clock could enforce by itself.
+#[derive(Debug)]
+struct Until(Instant);
+
+impl WriteGate for Until {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        if Instant::now() < self.0 {
+            return Ok(Some(Duration::from_millis(7500)));
+        }
+        Err(Error::new(ErrorKind::NotLeader, "the lease is not held"))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_lease_ends_while_it_connects_is_not_sent() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let slow = Client::over(Arc::new(SlowWire(Wire(Arc::clone(&server)))), seams());
+    let end = Instant::now() + Duration::from_secs(3);
+    let error = slow.gated(Arc::new(Until(end))).send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotLeader, "{error}");
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_is_not_sent_again_on_another_connection_without_the_gate() {
+    let server = Server::with([Reply::Answer(200, "{}"), Reply::Cut, Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    client.send(get()).await.unwrap();
+    let gated = client.gated(Arc::new(Lease(AtomicU32::new(2))));
+    let error = gated.send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+    assert_eq!(server.count(), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_gate_is_asked_before_each_attempt() {
     let server = Server::with([Reply::With(429, "retry-after", "1", "")]);
-    let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(2))));
+    let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(4))));
     let error = gated.send(create()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotLeader);
     assert_eq!(server.count(), 2);
 
     // The first attempt may have worked, so "not leader" alone would be a lie.
     let server = Server::with([Reply::Answer(504, "")]);
-    let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(1))));
+    let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(2))));
     let error = gated.send(apply()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Ambiguous);
 }

@@ -63,6 +63,79 @@ impl Pki {
     }
 }
 
+/// Answers 401 to clients whose certificate is not the one in `accepted`, as an API server does once
+/// a certificate has expired on an open connection.
+async fn serve_only(pki: &Pki, accepted: Arc<Mutex<Vec<u8>>>) -> u16 {
+    let (certificate, key) = pki.sign("127.0.0.1", ExtendedKeyUsagePurpose::ServerAuth);
+    let provider = super::super::tls::default_provider().unwrap();
+    let der = |pem: &str| rustls_pki_types::CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(der(&pki.ca)).unwrap();
+    let verifier = rustls::server::WebPkiClientVerifier::builder_with_provider(
+        Arc::new(roots),
+        Arc::clone(&provider),
+    );
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_client_cert_verifier(verifier.build().unwrap())
+        .with_single_cert(
+            vec![der(&certificate)],
+            PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
+        )
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    tokio::spawn(async move {
+        while let Ok((tcp, _)) = listener.accept().await {
+            let Ok(stream) = acceptor.accept(tcp).await else { continue };
+            let peer = stream.get_ref().1.peer_certificates().unwrap()[0].to_vec();
+            let accepted = Arc::clone(&accepted);
+            let service = service_fn(move |_: http::Request<Incoming>| {
+                let code = if *accepted.lock() == peer { 200 } else { 401 };
+                async move { Ok::<_, Infallible>(response(code, "{}")) }
+            });
+            let builder = hyper::server::conn::http1::Builder::new();
+            tokio::spawn(builder.serve_connection(TokioIo::new(stream), service));
+        }
+    });
+    port
+}
+
+#[tokio::test]
+async fn a_401_makes_the_next_attempt_present_a_rotated_client_certificate() {
+    let pki = Pki::new();
+    let accepted = Arc::new(Mutex::new(Vec::new()));
+    let port = serve_only(&pki, Arc::clone(&accepted)).await;
+    let folder = std::env::temp_dir().join(format!("windlass-rotation-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let rotate = || {
+        let (certificate, key) = pki.sign("admin", ExtendedKeyUsagePurpose::ClientAuth);
+        std::fs::write(folder.join("tls.crt"), &certificate).unwrap();
+        std::fs::write(folder.join("tls.key"), key).unwrap();
+        let der = rustls_pki_types::CertificateDer::from_pem_slice(certificate.as_bytes());
+        *accepted.lock() = der.unwrap().to_vec();
+    };
+    rotate();
+    let shown = folder.display();
+    let text = format!(
+        "current-context: c\n\
+         clusters: [{{name: c, cluster: {{server: 'https://127.0.0.1:{port}'}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+         users: [{{name: u, user: {{client-certificate: '{shown}/tls.crt', client-key: \
+         '{shown}/tls.key'}}}}]\n"
+    );
+    let config = ClientConfig::from_yaml(&text, None).unwrap().with_ca(&pki.ca);
+    let client = Client::new(config).unwrap();
+    client.send(get()).await.unwrap();
+    rotate();
+    client.send(create()).await.unwrap();
+    accepted.lock().clear();
+    let error = client.send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unauthorized);
+}
+
 async fn accept(listener: TcpListener, acceptor: TlsAcceptor) {
     while let Ok((tcp, _)) = listener.accept().await {
         let Ok(stream) = acceptor.accept(tcp).await else { continue };
