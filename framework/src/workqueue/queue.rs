@@ -20,6 +20,9 @@ use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::seams::Seams;
 
+/// Delays beyond this are as good as never; instants cannot count much further.
+const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
 /// What a queue is made for.
 #[derive(Clone, Debug)]
 #[must_use]
@@ -285,7 +288,10 @@ impl<'a, T: Ord + Clone> Timekeeper<'a, T> {
             let due = self.shared.core.lock().next_due();
             let alarm = async {
                 match due {
-                    Some(due) => self.shared.clock.sleep_until(self.shared.epoch + due).await,
+                    Some(due) => {
+                        let at = self.shared.epoch + due.min(FAR_AWAY);
+                        self.shared.clock.sleep_until(at).await;
+                    }
                     None => std::future::pending().await,
                 }
             };

@@ -243,3 +243,18 @@ async fn metrics_follow_client_gos_names_after_each_step() {
     shows(r#"workqueue_work_duration_seconds_sum{name="q",controller="c"} 3.0"#);
     assert_eq!(seams.metrics.counted(&names::QUEUE_RETRIES, &["q", "c"]), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_longer_than_clocks_count_delays_its_key_only() {
+    let queue = queue(1);
+    queue.add_after(1, Duration::MAX);
+    queue.add(2);
+    let work = queue.get().await.expect("open");
+    assert_eq!(*work.key(), 2);
+    work.after(Duration::MAX);
+    queue.add_after(3, Duration::from_secs(1));
+    let work = queue.get().await.expect("open");
+    assert_eq!(*work.key(), 3);
+    work.done();
+    assert!(queue.try_get().is_none());
+}

@@ -80,6 +80,11 @@ impl<C: Reconciler> Context<C> {
                 if let Some(info) = K::static_info() {
                     self.refuse_foreign(&info, &cached)?;
                 }
+                let ours =
+                    cached.head().controller().is_some_and(|own| *own.uid == *self.object.uid());
+                if !ours {
+                    return Ok(());
+                }
                 delete = delete.uid(cached.head().uid());
             }
             // The cache may lag behind: ask the API server.
