@@ -44,6 +44,8 @@ struct State {
     idle: Vec<Http1>,
     shared: Vec<Shared>,
     next_id: u64,
+    /// How often all connections were retired; those of an earlier era are not kept.
+    era: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -60,7 +62,7 @@ struct Shared {
 
 /// Room for one request on a connection.
 pub(crate) enum Lease {
-    Http1 { sender: Http1, reused: bool },
+    Http1 { sender: Http1, era: u64, reused: bool },
     Http2 { sender: Http2, user: Arc<()>, id: u64, reused: bool },
 }
 
@@ -73,8 +75,8 @@ impl Lease {
 
     /// Returns it unused.
     pub(crate) fn give_back(self, pool: &Pool) {
-        if let Self::Http1 { sender, .. } = self {
-            pool.put(sender);
+        if let Self::Http1 { sender, era, .. } = self {
+            pool.put(sender, era);
         }
     }
 }
@@ -100,10 +102,10 @@ impl Pool {
         self.dial().await
     }
 
-    /// Takes a finished connection back.
-    pub(crate) fn put(&self, sender: Http1) {
+    /// Takes a finished connection back, unless it was retired meanwhile.
+    pub(crate) fn put(&self, sender: Http1, era: u64) {
         let mut state = self.state.lock();
-        if !sender.is_closed() && state.idle.len() < MAX_IDLE {
+        if era == state.era && !sender.is_closed() && state.idle.len() < MAX_IDLE {
             state.idle.push(sender);
         }
     }
@@ -116,27 +118,29 @@ impl Pool {
     /// Gives no more requests to any connection that is open now.
     pub(crate) fn retire(&self) {
         let mut state = self.state.lock();
+        state.era += 1;
         state.idle.clear();
         state.shared.clear();
     }
 
     async fn pooled(&self) -> Option<Lease> {
         loop {
-            let mut sender = {
+            let (mut sender, era) = {
                 let mut state = self.state.lock();
                 if let Some(lease) = state.share() {
                     return Some(lease);
                 }
-                state.idle.pop()?
+                (state.idle.pop()?, state.era)
             };
             // Its last answer was read to the end, so it gets ready at once, or is closed.
             if sender.ready().await.is_ok() {
-                return Some(Lease::Http1 { sender, reused: true });
+                return Some(Lease::Http1 { sender, era, reused: true });
             }
         }
     }
 
     async fn dial(&self) -> io::Result<Lease> {
+        let era = self.state.lock().era;
         let Opened { io, http2 } = self.connector.open().await?;
         let io = TokioIo::new(io);
         if http2 {
@@ -151,12 +155,12 @@ impl Pool {
                 .await
                 .map_err(io::Error::other)?;
             drive(connection);
-            return Ok(self.state.lock().adopt(sender));
+            return Ok(self.state.lock().adopt(sender, era));
         }
         let (sender, connection) = http1::handshake(io).await.map_err(io::Error::other)?;
         drive(connection);
         self.state.lock().protocol = Some(Protocol::Http1);
-        Ok(Lease::Http1 { sender, reused: false })
+        Ok(Lease::Http1 { sender, era, reused: false })
     }
 }
 
@@ -177,12 +181,14 @@ impl State {
         Some(shared.lease(true))
     }
 
-    fn adopt(&mut self, sender: Http2) -> Lease {
+    fn adopt(&mut self, sender: Http2, era: u64) -> Lease {
         self.protocol = Some(Protocol::Http2);
         let shared = Shared { id: self.next_id, sender, users: Arc::new(()) };
         self.next_id += 1;
         let lease = shared.lease(false);
-        self.shared.push(shared);
+        if era == self.era {
+            self.shared.push(shared);
+        }
         lease
     }
 }

@@ -255,10 +255,11 @@ async fn send(
 ) -> Result<HttpResponse, TransportError> {
     let late = || TransportError { outcome: Outcome::TimedOut, source: None };
     match lease {
-        Lease::Http1 { mut sender, .. } => {
+        Lease::Http1 { mut sender, era, .. } => {
             let sent = sender.try_send_request(for_http1(request));
             let answer = before(until, sent).await.ok_or_else(late)?.map_err(failed)?;
-            Ok(answer.map(|body| Http1Body::new(body, sender, Arc::clone(pool)).boxed_unsync()))
+            let pool = Arc::clone(pool);
+            Ok(answer.map(|body| Http1Body::new(body, (sender, era), pool).boxed_unsync()))
         }
         Lease::Http2 { sender, user, id, .. } => {
             let sent = send_http2(sender, request);
@@ -312,12 +313,12 @@ fn was_refused(error: &hyper::Error) -> bool {
 /// Gives its connection back when it was read to the end; dropped earlier, it closes it.
 struct Http1Body {
     body: Incoming,
-    sender: Option<Http1>,
+    sender: Option<(Http1, u64)>,
     pool: Arc<Pool>,
 }
 
 impl Http1Body {
-    fn new(body: Incoming, sender: Http1, pool: Arc<Pool>) -> Self {
+    fn new(body: Incoming, sender: (Http1, u64), pool: Arc<Pool>) -> Self {
         let mut this = Self { body, sender: Some(sender), pool };
         if this.body.is_end_stream() {
             this.finish();
@@ -326,8 +327,8 @@ impl Http1Body {
     }
 
     fn finish(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            self.pool.put(sender);
+        if let Some((sender, era)) = self.sender.take() {
+            self.pool.put(sender, era);
         }
     }
 }

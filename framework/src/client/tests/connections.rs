@@ -110,6 +110,25 @@ async fn http2_requests_share_one_connection_even_when_they_start_together() {
     assert_eq!(server.connections(), 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_connection_retired_while_in_use_is_not_used_again() {
+    let gate = Arc::new(Semaphore::new(0));
+    let server = Server::with([Reply::Later(Arc::clone(&gate)), Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    let first = {
+        let client = client.clone();
+        tokio::spawn(async move { client.send(get()).await })
+    };
+    while server.count() < 1 {
+        tokio::task::yield_now().await;
+    }
+    client.shared.pool.retire();
+    gate.add_permits(1);
+    first.await.unwrap().unwrap();
+    client.send(get()).await.unwrap();
+    assert_eq!((server.count(), server.connections()), (2, 2));
+}
+
 /// A10: a rolling restart of API servers.
 #[tokio::test(start_paused = true)]
 async fn after_goaway_new_requests_take_a_new_connection_and_those_in_flight_finish() {
