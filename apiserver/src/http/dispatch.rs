@@ -97,8 +97,7 @@ fn find(core: &Core, asked: &Asked) -> Result<Arc<Kind>, ApiError> {
     if served.custom && (outside || (collected && !lists)) {
         return Err(ApiError::no_path());
     }
-    let nowhere =
-        served.namespaced && route.namespace.is_empty() && !route.name.is_empty();
+    let nowhere = served.namespaced && route.namespace.is_empty() && !route.name.is_empty();
     if outside || route.excess || (nowhere && !served.custom) {
         return Err(ApiError::no_resource());
     }
