@@ -174,7 +174,7 @@ fn accept(definition: &mut Value, others: &Names, now: &str) {
     let conflict = accept_names(definition, others);
     let mut stored: Vec<String> = texts(&definition["status"]["storedVersions"]);
     stored.extend(stored_version(definition).filter(|version| !stored.contains(version)));
-    definition["status"]["storedVersions"] = json!(stored);
+    crate::kinds::defaults::child(definition, "status")["storedVersions"] = json!(stored);
     let (status, reason, text, waiting) = match &conflict {
         Some((reason, text)) => {
             ("False", *reason, text.as_str(), ("NotAccepted", "not all names are accepted"))
@@ -217,7 +217,7 @@ fn accept_names(definition: &mut Value, others: &Names) -> Option<(&'static str,
             accepted[field] = wanted[field].clone();
         }
     }
-    definition["status"]["acceptedNames"] = accepted;
+    crate::kinds::defaults::child(definition, "status")["acceptedNames"] = accepted;
     conflict
 }
 
@@ -303,7 +303,7 @@ fn set_condition(
     message: &str,
     now: &str,
 ) {
-    let conditions = &mut definition["status"]["conditions"];
+    let conditions = &mut crate::kinds::defaults::child(definition, "status")["conditions"];
     if !conditions.is_array() {
         *conditions = json!([]);
     }

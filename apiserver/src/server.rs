@@ -30,7 +30,7 @@ pub struct Builder {
 /// A running API server; cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ApiServer {
-    core: Arc<Core>,
+    pub(crate) core: Arc<Core>,
     tokens: Arc<Tokens>,
 }
 

@@ -78,18 +78,21 @@ impl Controllers {
     fn round(&mut self) -> bool {
         let events = self.follower.poll(&self.core);
         for event in &events {
-            self.garbage.observe(event);
-            self.namespaces.observe(event);
+            guard("garbage", || self.garbage.observe(event));
+            guard("namespaces", || self.namespaces.observe(event));
             if event.kind.is("rbac.authorization.k8s.io", "clusterroles") {
-                roles::aggregate(&self.core);
+                guard("roles", || roles::aggregate(&self.core));
             }
             if self.stand_ins && event.kind.is("apps", "deployments") {
-                deployments::observe(&self.core, event);
+                guard("deployments", || deployments::observe(&self.core, event));
             }
         }
         let mut worked = !events.is_empty();
         for _ in 0..ROUND {
-            let more = self.namespaces.work(&self.core) | self.garbage.work(&self.core);
+            // What panicked has left its queue already, so this ends.
+            let namespaces = guard("namespaces", || self.namespaces.work(&self.core));
+            let garbage = guard("garbage", || self.garbage.work(&self.core));
+            let more = namespaces.unwrap_or(true) | garbage.unwrap_or(true);
             worked |= more;
             if !more {
                 break;
@@ -97,6 +100,18 @@ impl Controllers {
         }
         worked
     }
+}
+
+/// Runs one piece of a controller's work; a panic costs that piece only.
+fn guard<T>(controller: &str, work: impl FnOnce() -> T) -> Option<T> {
+    let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+    if done.is_err() {
+        tracing::error!(
+            controller,
+            "a controller panicked; it goes on with its next piece of work"
+        );
+    }
+    done.ok()
 }
 
 /// Tells every namespace which authority the server's certificate is from.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::changes::Event;
 use crate::core::Core;
-use crate::kinds::{Kind, meta};
+use crate::kinds::{Kind, defaults, meta};
 use crate::storage;
 use crate::verbs::options::{DeleteOptions, Propagation};
 use crate::verbs::update::{self, Next};
@@ -89,7 +89,7 @@ pub(super) fn publish_root(core: &Core, certificate: &str) {
     let (namespaces, _) = core.store.snapshot(NAMESPACES);
     for (namespace, _) in &namespaces {
         if let Some(call) = super::call(core, &kind, namespace, ROOT_CA) {
-            change(core, &call, |map| map["data"]["ca.crt"] = json!(certificate));
+            change(core, &call, |map| defaults::child(map, "data")["ca.crt"] = json!(certificate));
         }
     }
 }
@@ -119,12 +119,14 @@ fn empty(core: &Core, name: &str, held: &Value) {
             let mut finalizers =
                 namespace["spec"]["finalizers"].as_array().cloned().unwrap_or_default();
             finalizers.retain(|one| one != "kubernetes");
-            namespace["spec"]["finalizers"] = json!(finalizers);
+            defaults::child(namespace, "spec")["finalizers"] = json!(finalizers);
         });
     } else {
         let conditions = conditions(&left, held, &core.clock.rfc3339());
         "status".clone_into(&mut call.subresource);
-        change(core, &call, |namespace| namespace["status"]["conditions"] = conditions.clone());
+        change(core, &call, |namespace| {
+            defaults::child(namespace, "status")["conditions"] = conditions.clone();
+        });
     }
 }
 

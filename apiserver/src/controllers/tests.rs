@@ -230,3 +230,9 @@ async fn garbage_is_collected_after_a_restart_too() {
     settle(&server).await;
     assert_eq!(maps(&server, "default"), Vec::<String>::new());
 }
+
+#[test]
+fn a_panic_costs_one_piece_of_work_and_not_the_task() {
+    assert_eq!(super::guard("x", || -> u8 { panic!("on purpose") }), None);
+    assert_eq!(super::guard("x", || 5), Some(5));
+}

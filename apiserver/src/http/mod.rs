@@ -22,6 +22,8 @@ mod tests_errors;
 #[cfg(test)]
 mod tests_faults;
 #[cfg(test)]
+mod tests_hostile;
+#[cfg(test)]
 mod tests_watch;
 
 use std::convert::Infallible;

@@ -5,7 +5,7 @@
 //! given elsewhere.
 
 use base64::Engine;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Kind, pods};
 
@@ -22,21 +22,22 @@ pub(crate) fn default(object: &mut Value, field: &str, value: Value) {
     }
 }
 
-/// A child object, made when absent.
+/// A child object, made when absent or something else.
 pub(crate) fn child<'a>(object: &'a mut Value, field: &str) -> &'a mut Value {
     if !object.is_object() {
         *object = json!({});
     }
     let held = &mut object[field];
-    if held.is_null() {
+    if !held.is_object() {
         *held = json!({});
     }
     held
 }
 
-/// Items of a list, none when absent.
+/// Objects in a list, none when absent.
 pub(crate) fn items<'a>(object: &'a mut Value, field: &str) -> impl Iterator<Item = &'a mut Value> {
-    object.get_mut(field).and_then(Value::as_array_mut).into_iter().flatten()
+    let list = object.get_mut(field).and_then(Value::as_array_mut);
+    list.into_iter().flatten().filter(|item| item.is_object())
 }
 
 /// Removes nulls, as decoding into typed structures does.
@@ -133,7 +134,7 @@ fn secret(object: &mut Value) {
     default(object, "type", json!("Opaque"));
     let Value::Object(fields) = object else { return };
     let Some(Value::Object(texts)) = fields.remove("stringData") else { return };
-    let data = fields.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    let data = child(object, "data");
     for (key, text) in texts {
         let bytes = text.as_str().unwrap_or_default();
         data[key] = json!(base64::engine::general_purpose::STANDARD.encode(bytes));

@@ -8,6 +8,7 @@
 
 mod builtin;
 mod canonical;
+mod check;
 mod fields;
 mod openapi;
 mod table;
@@ -110,6 +111,12 @@ impl TypeSchema {
     /// [`TypeSchema::unknown_fields`] would.
     pub fn drop_unknown(&self, value: &mut Value) -> Vec<String> {
         fields::drop_unknown(self, value)
+    }
+
+    /// What Go's decoder says about the first value that is not of its declared type; only for
+    /// built-in kinds. The object's own metadata is not looked at.
+    pub(crate) fn mismatch(&self, value: &Value) -> Option<String> {
+        if self.builtin { check::mismatch(self, value) } else { None }
     }
 
     /// Rewrites an object as reading it into the server's own types and writing it back would.

@@ -36,7 +36,7 @@ fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
             return Err(ApiError::conflict(about, &why));
         }
         let mut pod = held.value.clone();
-        pod["spec"]["nodeName"] = json!(node);
+        crate::kinds::defaults::child(&mut pod, "spec")["nodeName"] = json!(node);
         set_condition(
             &mut pod,
             json!({
@@ -53,7 +53,7 @@ fn bind(core: &Core, call: &Call, binding: &Value) -> Result<Answer, ApiError> {
 
 /// Sets a Pod's condition.
 fn set_condition(pod: &mut Value, condition: Value) {
-    let conditions = &mut pod["status"]["conditions"];
+    let conditions = &mut crate::kinds::defaults::child(pod, "status")["conditions"];
     let mut held = conditions.as_array().cloned().unwrap_or_default();
     held.retain(|one| one["type"] != condition["type"]);
     held.push(condition);

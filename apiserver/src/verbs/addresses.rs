@@ -29,7 +29,7 @@ pub(crate) fn assign(
         return Ok(());
     }
     let taken = Taken::of(core, meta::text(service, "uid"));
-    let spec = &mut service["spec"];
+    let spec = crate::kinds::defaults::child(service, "spec");
     let kept = old.map(|old| old["spec"]["clusterIP"].clone()).filter(Value::is_string);
     if spec["clusterIP"].as_str().unwrap_or_default().is_empty() {
         spec["clusterIP"] = match kept {

@@ -91,6 +91,9 @@ pub(crate) fn object(
     if let Some(text) = meta::wrong_type(&call.kind, &object) {
         return Err(Fault::Type(text));
     }
+    if let Some(text) = call.kind.types.mismatch(&object) {
+        return Err(Fault::Type(text));
+    }
     let custom = call.kind.custom.as_ref();
     if let Some(text) = custom.and_then(|custom| custom.schema.embedded_fault(&object)) {
         return Err(Fault::Type(text));

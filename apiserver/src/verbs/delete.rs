@@ -9,7 +9,7 @@ use super::options::{DeleteOptions, Propagation};
 use super::{Answer, Call, admit};
 use crate::clock;
 use crate::core::Core;
-use crate::kinds::{Kind, meta};
+use crate::kinds::{Kind, defaults, meta};
 use crate::status::{self, About, ApiError};
 use crate::storage::{self, Object};
 
@@ -107,7 +107,7 @@ fn attempt(
 /// What a kind does on its own when it is deleted; does something hold it back?
 fn special(core: &Core, kind: &Kind, marked: &mut Value) -> bool {
     if kind.is("", "namespaces") {
-        marked["status"]["phase"] = json!("Terminating");
+        defaults::child(marked, "status")["phase"] = json!("Terminating");
         return marked["spec"]["finalizers"].as_array().is_some_and(|list| !list.is_empty());
     }
     if kind.is("apiextensions.k8s.io", "customresourcedefinitions") {

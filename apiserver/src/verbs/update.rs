@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::decode::{self, Body};
 use super::{Answer, Call, addresses, admit, create, fields};
+use crate::auth::{self, Attributes};
 use crate::core::Core;
 use crate::kinds::{Generation, Kind, meta, workloads};
 use crate::served::Cause;
@@ -122,6 +123,7 @@ pub(crate) fn change(
                 Next::Update(object) => (object, false),
                 Next::Apply(object) => (object, true),
             };
+            may_create(core, call)?;
             match create::create_decoded(core, call, object, applied) {
                 Err(error) if error.reason() == "AlreadyExists" => continue,
                 other => return other,
@@ -134,6 +136,22 @@ pub(crate) fn change(
         }
     }
     Err(ApiError::modified(call.about()))
+}
+
+/// A change that makes the object must be allowed as a creation too.
+fn may_create(core: &Core, call: &Call) -> Result<(), ApiError> {
+    let served = &call.kind.served;
+    let wanted = Attributes {
+        verb: "create".to_owned(),
+        group: served.group.clone(),
+        version: served.version.clone(),
+        resource: served.plural.clone(),
+        namespace: call.namespace.clone(),
+        name: call.name.clone(),
+        ..Attributes::default()
+    };
+    let allowed = core.authorizer().authorize(&call.user, &wanted);
+    allowed.map_err(|why| auth::refusal(&call.user, &wanted, &why))
 }
 
 /// One try; `None` when somebody else was faster.
