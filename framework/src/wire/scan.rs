@@ -253,10 +253,19 @@ pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [
     object_at_path(found?, rest)
 }
 
+/// Arrays in arrays that are looked into; what lies deeper is nobody's index value.
+const ARRAYS: usize = 128;
+
 /// The scalars at `path` as text; arrays along the path fan out, null and objects give nothing.
 pub(crate) fn values_at(bytes: &[u8], path: &[&str], out: &mut Vec<String>) {
+    values_within(bytes, path, ARRAYS, out);
+}
+
+fn values_within(bytes: &[u8], path: &[&str], arrays: usize, out: &mut Vec<String>) {
     if bytes.first() == Some(&b'[') {
-        let _ = elements(bytes, &mut |_, element| values_at(element, path, out));
+        if let Some(arrays) = arrays.checked_sub(1) {
+            let _ = elements(bytes, &mut |_, inner| values_within(inner, path, arrays, out));
+        }
         return;
     }
     let Some((first, rest)) = path.split_first() else {
@@ -266,7 +275,7 @@ pub(crate) fn values_at(bytes: &[u8], path: &[&str], out: &mut Vec<String>) {
     let _ = members(bytes, &mut |member| {
         let found = member.name == first.as_bytes();
         if found {
-            values_at(member.value, rest, out);
+            values_within(member.value, rest, arrays, out);
         }
         !found
     });
@@ -352,6 +361,18 @@ mod tests {
         assert_eq!(at(&["spec", "f"]), ["1"]);
         assert_eq!(at(&["spec", "t"]), ["true"]);
         assert!(at(&["spec", "absent"]).is_empty());
+    }
+
+    #[test]
+    fn arrays_nested_without_end_give_no_value() {
+        let nested = |depth: usize| format!("{}7{}", "[".repeat(depth), "]".repeat(depth));
+        let values = |object: String| {
+            let mut out = Vec::new();
+            values_at(object.as_bytes(), &["a"], &mut out);
+            out
+        };
+        assert_eq!(values(format!("{{\"a\":{}}}", nested(100))), ["7"]);
+        assert!(values(format!("{{\"a\":{}}}", nested(10_000))).is_empty());
     }
 
     #[test]
