@@ -39,13 +39,33 @@ pub async fn remove<K: Resource>(
     object: &K,
     finalizer: &str,
 ) -> Result<Option<K>, Error> {
+    Ok(remove_from(api, object, finalizer).await?.map(|left| left.object))
+}
+
+/// What a removal left.
+#[derive(Debug)]
+pub(crate) struct Left<K> {
+    pub(crate) object: K,
+    /// The resourceVersion that was patched; `None` when nothing was written.
+    pub(crate) from: Option<String>,
+}
+
+/// [`remove`], telling which version it wrote upon.
+pub(crate) async fn remove_from<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<Left<K>>, Error> {
     let mut newest = object.clone();
     let mut tries = 1;
     while newest.has_finalizer(finalizer) {
         let finalizers = others(&newest, finalizer).collect();
         match gone_is_none(api.patch(newest.name(), patch(&newest, finalizers)).await) {
             Err(error) if error.kind() == ErrorKind::Conflict && tries < TRIES => {}
-            answer => return answer,
+            answer => {
+                let from = Some(newest.resource_version().to_owned());
+                return Ok(answer?.map(|object| Left { object, from }));
+            }
         }
         tries += 1;
         match api.get_opt(object.name()).await? {
@@ -55,7 +75,7 @@ pub async fn remove<K: Resource>(
             None => return Ok(None),
         }
     }
-    Ok(Some(newest))
+    Ok(Some(Left { object: newest, from: None }))
 }
 
 fn others<'a, K: Resource>(object: &'a K, finalizer: &'a str) -> impl Iterator<Item = &'a str> {

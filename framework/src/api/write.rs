@@ -5,6 +5,7 @@ use std::future::IntoFuture;
 use std::marker::PhantomData;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::ApiFuture;
@@ -201,28 +202,34 @@ impl Delete {
     }
 }
 
+impl Delete {
+    /// Sends it; the answer is a `Status` when the object is gone, and mostly the object when it
+    /// waits for something.
+    pub(crate) async fn answer(mut self) -> Result<Bytes, Error> {
+        let mut options = Map::new();
+        if !self.preconditions.is_empty() {
+            options.insert("preconditions".into(), Value::Object(self.preconditions));
+        }
+        if let Some(policy) = self.propagation {
+            options.insert("propagationPolicy".into(), json!(policy));
+        }
+        if !options.is_empty() {
+            options.insert("apiVersion".into(), json!("v1"));
+            options.insert("kind".into(), json!("DeleteOptions"));
+            let body = Value::Object(options).to_string();
+            self.draft.set_body("application/json", body.into());
+        }
+        let target = self.draft.target.clone();
+        Ok(target.client.send(self.draft.finish()?).await?.body)
+    }
+}
+
 impl IntoFuture for Delete {
     type Output = Result<(), Error>;
     type IntoFuture = ApiFuture<'static, ()>;
 
-    fn into_future(mut self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let mut options = Map::new();
-            if !self.preconditions.is_empty() {
-                options.insert("preconditions".into(), Value::Object(self.preconditions));
-            }
-            if let Some(policy) = self.propagation {
-                options.insert("propagationPolicy".into(), json!(policy));
-            }
-            if !options.is_empty() {
-                options.insert("apiVersion".into(), json!("v1"));
-                options.insert("kind".into(), json!("DeleteOptions"));
-                let body = Value::Object(options).to_string();
-                self.draft.set_body("application/json", body.into());
-            }
-            let target = self.draft.target.clone();
-            target.client.send(self.draft.finish()?).await.map(drop)
-        })
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.answer().await.map(drop) })
     }
 }
 

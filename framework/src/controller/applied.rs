@@ -10,6 +10,9 @@ use serde_json::Value;
 
 use crate::resource::{ObjectKey, ResourceInfo};
 
+/// Children remembered per parent; those beyond cost a request each time.
+const CHILDREN: usize = 4096;
+
 /// A child: its `plural.group` and its key.
 type Child = (String, ObjectKey);
 
@@ -51,7 +54,24 @@ impl Applied {
         (uid, resource_version): (&str, &str),
     ) {
         let last = Last { intent, uid: uid.into(), resource_version: resource_version.into() };
-        self.parents.lock().entry(parent.clone()).or_default().insert(id(child), last);
+        let mut parents = self.parents.lock();
+        let children = parents.entry(parent.clone()).or_default();
+        let child = id(child);
+        if children.len() >= CHILDREN && !children.contains_key(&child) {
+            children.pop_first();
+        }
+        children.insert(child, last);
+    }
+
+    /// The child is gone, or no longer wanted.
+    pub(super) fn forget_child(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
+        let mut parents = self.parents.lock();
+        if let Some(children) = parents.get_mut(parent) {
+            children.remove(&id(child));
+            if children.is_empty() {
+                parents.remove(parent);
+            }
+        }
     }
 
     /// The parent is gone.
@@ -89,5 +109,23 @@ mod tests {
         assert!(!applied.stands(&parent, &child, 1, ("v", "7")), "another object");
         applied.forget(&parent);
         assert!(!applied.stands(&parent, &child, 1, ("u", "7")));
+    }
+
+    #[test]
+    fn children_that_are_gone_or_too_many_are_forgotten() {
+        let applied = Applied::default();
+        let parent = ObjectKey::new(Some("shop"), "home");
+        let child = |n: usize| {
+            let key = ObjectKey::new(Some("shop"), &format!("web-{n:05}"));
+            (ResourceInfo::of::<Deployment>(), key)
+        };
+        applied.note(&parent, &child(0), 1, ("u", "7"));
+        applied.forget_child(&parent, &child(0));
+        assert!(applied.parents.lock().is_empty());
+        for n in 0..=CHILDREN {
+            applied.note(&parent, &child(n), 1, ("u", "7"));
+        }
+        assert_eq!(applied.parents.lock()[&parent].len(), CHILDREN);
+        assert!(applied.stands(&parent, &child(CHILDREN), 1, ("u", "7")), "the newest is kept");
     }
 }

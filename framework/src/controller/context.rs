@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use self::status::Latest;
@@ -24,6 +25,19 @@ use crate::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo,
 use crate::seams::Seams;
 use crate::store::Store;
 use crate::workqueue::WorkQueue;
+
+/// What is read of the answer to a deletion.
+#[derive(Deserialize)]
+struct Deleted {
+    #[serde(default)]
+    kind: String,
+    details: Option<Details>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    uid: Option<String>,
+}
 
 /// What all reconciles of one run share.
 pub(super) struct Reach {
@@ -48,6 +62,10 @@ pub struct Context<C: Reconciler> {
     key: ObjectKey,
     turn: Turn,
     latest: Mutex<Option<Latest>>,
+}
+
+fn is_namespaced<K: Resource>() -> bool {
+    K::static_info().is_none_or(|info| info.scope == Scope::Namespaced)
 }
 
 impl<C: Reconciler> fmt::Debug for Context<C> {
@@ -156,9 +174,8 @@ impl<C: Reconciler> Context<C> {
 
     /// Kind `K` in the object's namespace, or in all when either has none.
     fn nearby<K: Resource>(&self) -> Api<K> {
-        let namespaced = K::static_info().is_none_or(|info| info.scope == Scope::Namespaced);
         match self.key.namespace() {
-            Some(namespace) if namespaced => self.reach.client.namespace(namespace),
+            Some(namespace) if is_namespaced::<K>() => self.reach.client.namespace(namespace),
             _ => self.reach.client.all(),
         }
     }
@@ -171,9 +188,26 @@ impl<C: Reconciler> Context<C> {
 
     /// Shows the cache what a write of ours left, before the watch does.
     fn wrote<K: Resource>(&self, object: &K) {
-        if let Err(error) = self.reach.informers.informer::<K>().wrote(object) {
+        // A kind that nobody reads from a cache gets none for being written.
+        let Some(informer) = self.reach.informers.existing::<K>() else { return };
+        if let Err(error) = informer.wrote(object) {
             // The watch will show it.
             tracing::debug!(%error, "an own write is not shown before the watch does");
+        }
+    }
+
+    /// Shows the cache what a deletion of ours left, by the API server's answer.
+    fn deleted<K: Resource>(&self, key: &ObjectKey, answer: &[u8]) {
+        let Some(informer) = self.reach.informers.existing::<K>() else { return };
+        let Ok(said) = serde_json::from_slice::<Deleted>(answer) else { return };
+        if said.kind == "Status" {
+            if let Some(uid) = said.details.and_then(|details| details.uid) {
+                informer.deleted(key, &uid);
+            }
+        } else if let Ok(object) = serde_json::from_slice::<K>(answer)
+            && object.is_terminating()
+        {
+            self.wrote(&object);
         }
     }
 }

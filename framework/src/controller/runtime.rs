@@ -81,7 +81,7 @@ impl<C: Reconciler> Handle<C> {
             let echoes = Arc::clone(&self.memory.echoes);
             sources::main::<C::Object>(informers, &queue, echoes);
             for source in &plan.sources {
-                source(informers, &queue);
+                source(informers, &queue, &self.memory.applied);
             }
             Attached { queue, meter }
         })

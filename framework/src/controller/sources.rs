@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use super::applied::Applied;
 use super::echoes::Echoes;
 use crate::informer::{Change, InformerRegistry};
 use crate::owner::controller_key;
@@ -13,7 +14,8 @@ use crate::store::{Cached, Index, IndexValue};
 use crate::workqueue::WorkQueue;
 
 /// Connects one source to the queue.
-pub(super) type Source = Box<dyn Fn(&InformerRegistry, &WorkQueue<ObjectKey>) + Send + Sync>;
+pub(super) type Source =
+    Box<dyn Fn(&InformerRegistry, &WorkQueue<ObjectKey>, &Arc<Applied>) + Send + Sync>;
 
 /// The object itself; echoes of the controller's own writes are left out.
 pub(super) fn main<K: Resource>(
@@ -36,11 +38,25 @@ pub(super) fn main<K: Resource>(
 
 /// Children: the object that controls one is told.
 pub(super) fn owned<K: Resource>(parent: ResourceInfo) -> Source {
-    mapped::<K>(move |_| {
+    let mapping = mapped::<K>({
         let parent = parent.clone();
-        Box::new(move |child| {
-            controller_key(child.head().owners(), &parent, child.key()).into_iter().collect()
-        })
+        move |_| {
+            let parent = parent.clone();
+            Box::new(move |child| {
+                controller_key(child.head().owners(), &parent, child.key()).into_iter().collect()
+            })
+        }
+    });
+    Box::new(move |informers, queue, applied| {
+        let (parent, memory) = (parent.clone(), Arc::clone(applied));
+        informers.informer::<K>().on_change(move |change| {
+            if let (Change::Deleted { last, .. }, Some(info)) = (change, K::static_info())
+                && let Some(parent) = controller_key(last.head().owners(), &parent, last.key())
+            {
+                memory.forget_child(&parent, &(info, last.key().clone()));
+            }
+        });
+        mapping(informers, queue, applied);
     })
 }
 
@@ -68,7 +84,7 @@ fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
 
 /// Builds an index early.
 pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
-    Box::new(move |informers, _| {
+    Box::new(move |informers, _, _| {
         informers.informer::<K>().store().ensure_index(index);
     })
 }
@@ -79,7 +95,7 @@ type Mapper<K> = Box<dyn Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync>;
 fn mapped<K: Resource>(
     mapper: impl Fn(&InformerRegistry) -> Mapper<K> + Send + Sync + 'static,
 ) -> Source {
-    Box::new(move |informers, queue| {
+    Box::new(move |informers, queue, _| {
         let (queue, mapper) = (queue.clone(), mapper(informers));
         informers.informer::<K>().on_change(move |change| match change {
             Change::Added { new, .. } => queue.add_all(mapper(new)),

@@ -14,7 +14,7 @@ use super::worker::{Outcome, Step, StepFuture, Turn};
 use super::{Action, Failure, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::events::Warning;
-use crate::finalizer;
+use crate::finalizer::{self, Left};
 use crate::resource::{ObjectKey, ObjectRef, ResourceExt};
 use crate::store::{Cached, Invalid, Store};
 
@@ -22,7 +22,7 @@ use crate::store::{Cached, Invalid, Store};
 /// correctness.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    pub(super) applied: Applied,
+    pub(super) applied: Arc<Applied>,
     pub(super) echoes: Arc<Echoes>,
     /// Versions that did not decode, and were reported.
     undecodable: Mutex<BTreeMap<ObjectKey, String>>,
@@ -102,9 +102,9 @@ impl<C: Reconciler> ObjectStep<C> {
             return Ok(());
         }
         (finalizer.cleanup)(&self.controller, &object, cx).await?;
-        let left = finalizer::remove(&cx.own_api(), &*object, &finalizer.name).await?;
-        if let Some(left) = left {
-            cx.wrote_own(object.resource_version(), &left);
+        let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
+        if let Some(Left { object: left, from: Some(from) }) = left {
+            cx.wrote_own(&from, &left);
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ impl Worker {
                 "reconciled more than 50 times within a minute, and slowed down to once a second: \
                  does each reconcile write something that differs from the last time?"
             ),
-            Leave::Wait(delay) => return work.retry_after(delay),
+            Leave::Wait(delay) => return work.hold(delay),
         }
         let busy = self.meter.busy();
         let started = self.seams.clock.now();

@@ -124,6 +124,13 @@ impl InformerRegistry {
         Informer::new(core)
     }
 
+    /// The informer of a kind if somebody asked for one already; makes none.
+    pub(crate) fn existing<K: Resource>(&self) -> Option<Informer<K>> {
+        let info = K::static_info()?;
+        let informers = self.inner.informers.lock();
+        informers.by_kind.get(&info).map(|core| Informer::new(Arc::clone(core)))
+    }
+
     fn make(&self, info: &ResourceInfo) -> Arc<Core> {
         let inner = &self.inner;
         let is_whole = inner.namespaces.is_empty() || info.scope == Scope::Cluster;

@@ -18,7 +18,7 @@ pub struct QueueCounts {
     pub queued: usize,
     /// In work.
     pub working: usize,
-    /// Waiting for a retry after a failure.
+    /// Waiting for a retry after a failure, or held back although there is work to do.
     pub backing_off: usize,
     /// Waiting for their time without having failed.
     pub delayed: usize,
@@ -35,6 +35,8 @@ pub(super) enum Verdict {
     Retry { draw: f64 },
     /// Failure with a delay of its own; the bound does not grow.
     RetryAfter(Duration),
+    /// Not worked on yet: neither success nor failure.
+    Hold(Duration),
 }
 
 /// A key handed to a worker.
@@ -76,13 +78,15 @@ struct Slot {
     place: Place,
     failures: u32,
     failing: bool,
+    /// Put off before it was worked on.
+    held: bool,
 }
 
 impl Slot {
     /// A key that nothing is known of, before it is put somewhere.
     fn resting() -> Self {
         let place = Place::Waiting { at: Duration::MAX, turn: 0 };
-        Self { place, failures: 0, failing: false }
+        Self { place, failures: 0, failing: false, held: false }
     }
 }
 
@@ -224,6 +228,7 @@ impl<T: Ord + Clone> Core<T> {
             _ => now,
         };
         slot.place = Place::Working { again: None };
+        slot.held = false;
         self.failing_in_work += usize::from(slot.failing);
         self.in_work.insert(key.clone(), now);
         let failures = slot.failures;
@@ -241,8 +246,10 @@ impl<T: Ord + Clone> Core<T> {
         self.failing_in_work -= usize::from(slot.failing);
         let delay = Self::judge(self.policy, slot, verdict);
         let due = delay.map(|delay| now.saturating_add(delay)).filter(|_| !self.closed);
-        let end =
-            Finished { worked: now.saturating_sub(since), retry: delay.filter(|_| slot.failing) };
+        let end = Finished {
+            worked: now.saturating_sub(since),
+            retry: delay.filter(|_| slot.failing && !slot.held),
+        };
         let due = match (again, due) {
             (Some(Again::Now { turn, since }), _) => {
                 self.make_ready(key, turn, since);
@@ -279,10 +286,11 @@ impl<T: Ord + Clone> Core<T> {
                 slot.failing = true;
             }
             Verdict::RetryAfter(_) => slot.failing = true,
+            Verdict::Hold(_) => slot.held = true,
         }
         match verdict {
             Verdict::Done => None,
-            Verdict::After(delay) | Verdict::RetryAfter(delay) => Some(delay),
+            Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
             Verdict::Retry { draw } => {
                 let bound = policy.bound(slot.failures);
                 if bound.is_none() {
@@ -351,8 +359,9 @@ impl<T: Ord + Clone> Core<T> {
     /// How many keys are where.
     pub(super) fn counts(&self) -> QueueCounts {
         let waiting = self.timers.iter().map(|(_, _, key)| key);
-        let backing_off =
-            waiting.filter(|key| self.slots.get(key).is_some_and(|slot| slot.failing)).count();
+        let backing_off = waiting
+            .filter(|key| self.slots.get(key).is_some_and(|slot| slot.failing || slot.held))
+            .count();
         QueueCounts {
             queued: self.ready(),
             working: self.in_work.len(),

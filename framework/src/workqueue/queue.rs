@@ -356,6 +356,12 @@ impl<T: Ord + Clone> Work<T> {
         self.finish(Verdict::RetryAfter(delay));
     }
 
+    /// Neither success nor failure: the key was not worked on and comes back after `delay` (at most
+    /// ten years). Counted as backing off until then.
+    pub fn hold(self, delay: Duration) {
+        self.finish(Verdict::Hold(delay));
+    }
+
     fn finish(mut self, verdict: Verdict) -> Option<Duration> {
         self.open = false;
         self.queue.finish(&self.key, verdict)

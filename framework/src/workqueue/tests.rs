@@ -245,16 +245,44 @@ async fn metrics_follow_client_gos_names_after_each_step() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_longer_than_clocks_count_delays_its_key_only() {
-    let queue = queue(1);
-    queue.add_after(1, Duration::MAX);
+async fn a_key_that_is_held_back_has_neither_failed_nor_succeeded() {
+    let queue = queue(2);
+    queue.add(1);
     queue.add(2);
-    let work = queue.get().await.expect("open");
-    assert_eq!(*work.key(), 2);
-    work.after(Duration::MAX);
-    queue.add_after(3, Duration::from_secs(1));
-    let work = queue.get().await.expect("open");
-    assert_eq!(*work.key(), 3);
-    work.done();
-    assert!(queue.try_get().is_none());
+    assert!(queue.get().await.expect("open").retry().is_some());
+    for _ in 0..2 {
+        let work = queue.get().await.expect("open");
+        let failures = work.failures();
+        assert_eq!(failures, u32::from(*work.key() == 1), "before");
+        work.hold(Duration::from_secs(1));
+    }
+    assert_eq!(queue.counts(), QueueCounts { backing_off: 2, ..QueueCounts::default() });
+    for _ in 0..2 {
+        let work = queue.get().await.expect("open");
+        assert_eq!(work.failures(), u32::from(*work.key() == 1), "after");
+        work.done();
+    }
+    queue.add_after(2, Duration::from_secs(1));
+    assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_without_end_is_a_long_one_and_panics_nowhere() {
+    let settings = QueueSettings::new("test");
+    let policy = RetryPolicy::forever().between(Duration::MAX, Duration::MAX);
+    let queue = WorkQueue::new(settings.retry(policy), &seams());
+    queue.add_after(1, Duration::MAX);
+    for key in [2, 3, 4] {
+        queue.add(key);
+        let work = queue.get().await.expect("open");
+        match key {
+            2 => work.after(Duration::MAX),
+            3 => work.retry_after(Duration::MAX),
+            _ => assert!(work.retry().is_some()),
+        }
+    }
+    let waiting = tokio::time::timeout(Duration::from_secs(3600), queue.get());
+    assert!(waiting.await.is_err(), "none is due");
+    queue.add(5);
+    assert_eq!(*queue.get().await.expect("open").key(), 5);
 }

@@ -1,10 +1,11 @@
 //! Reading and writing other objects, as far as the controller was granted it.
 
-use crate::api::{Api, Patch};
+use super::is_namespaced;
+use crate::api::{Api, Delete, Patch};
 use crate::controller::{Context, Reconciler};
 use crate::error::Error;
 use crate::rbac::{Can, Owns, verbs};
-use crate::resource::{Resource, Selector};
+use crate::resource::{ObjectKey, Resource, Selector};
 use crate::store::Store;
 
 impl<C: Reconciler> Context<C> {
@@ -61,7 +62,9 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Create, K>,
     {
-        self.nearby::<K>().create(object).await
+        let created = self.nearby::<K>().create(object).await?;
+        self.wrote(&created);
+        Ok(created)
     }
 
     /// Patches an object near this one.
@@ -72,7 +75,9 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Patch, K>,
     {
-        self.nearby::<K>().patch(name, patch).await
+        let patched = self.nearby::<K>().patch(name, patch).await?;
+        self.wrote(&patched);
+        Ok(patched)
     }
 
     /// Deletes an object near this one; it is no error when there is none.
@@ -83,7 +88,30 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Delete, K>,
     {
-        gone_is_fine(self.nearby::<K>().delete(name).await)
+        let key = self.near_key::<K>(name);
+        self.send_delete::<K>(&key, self.nearby::<K>().delete(name)).await
+    }
+
+    /// Sends a deletion and shows it to the cache; it is no error when the object is gone.
+    pub(super) async fn send_delete<K: Resource>(
+        &self,
+        key: &ObjectKey,
+        delete: Delete,
+    ) -> Result<(), Error> {
+        match delete.answer().await {
+            Ok(answer) => {
+                self.deleted::<K>(key, &answer);
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The key of kind `K` and this name where [`api`](Self::api) looks.
+    pub(super) fn near_key<K: Resource>(&self, name: &str) -> ObjectKey {
+        let namespace = self.key.namespace().filter(|_| is_namespaced::<K>());
+        ObjectKey::new(namespace, name).in_cluster(self.key.cluster())
     }
 
     /// The cache of a kind of children.
@@ -100,12 +128,5 @@ impl<C: Reconciler> Context<C> {
         C: Can<verbs::Watch, K>,
     {
         self.reach.informers.informer::<K>().store()
-    }
-}
-
-pub(super) fn gone_is_fine(answer: Result<(), Error>) -> Result<(), Error> {
-    match answer {
-        Err(error) if error.is_not_found() => Ok(()),
-        answer => answer,
     }
 }

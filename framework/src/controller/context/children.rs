@@ -5,7 +5,8 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
-use super::access::gone_is_fine;
+use super::is_namespaced;
+use crate::api::Api;
 use crate::controller::applied::fingerprint;
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
@@ -54,48 +55,105 @@ impl<C: Reconciler> Context<C> {
                 return Ok(Arc::unwrap_or_clone(child));
             }
         }
-        let api = match key.namespace() {
-            Some(namespace) => self.reach.client.namespace::<K>(namespace),
-            None => self.reach.client.all::<K>(),
-        };
-        let child = api.apply(key.name(), &intent).manager(&self.reach.controller).force().await?;
+        let child = self
+            .api_of::<K>(key)
+            .apply(key.name(), &intent)
+            .manager(&self.reach.controller)
+            .force()
+            .await?;
         applied.note(&self.key, &child_ref, hash, (child.uid(), child.resource_version()));
         self.wrote(&child);
         Ok(child)
     }
 
     /// Deletes a child of that name near the object, and what it owns; it is no error when there is
-    /// none. An object of that name that belongs to somebody else is left alone.
+    /// none. An object of that name that the object does not control is left alone. The children of
+    /// a cluster-scoped object are looked for in all namespaces.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] when it belongs to another controller; whatever the API server says.
+    /// [`ErrorKind::Usage`] when children of that name are in several namespaces;
+    /// [`ErrorKind::Conflict`] when another object took its place meanwhile; whatever the API server
+    /// says.
     pub async fn delete_owned<K: Resource>(&self, name: &str) -> Result<(), Error>
     where
         C: Owns<K>,
     {
-        let key = ObjectKey::new(self.key.namespace(), name).in_cluster(self.key.cluster());
-        let mut delete = self.nearby::<K>().delete(name).propagation("Background");
-        match self.store_of::<K>().get(&key) {
-            Some(cached) => {
-                if let Some(info) = K::static_info() {
-                    self.refuse_foreign(&info, &cached)?;
-                }
-                let ours =
-                    cached.head().controller().is_some_and(|own| *own.uid == *self.object.uid());
-                if !ours {
-                    return Ok(());
-                }
-                delete = delete.uid(cached.head().uid());
-            }
-            // The cache may lag behind: ask the API server.
-            None => match self.nearby::<K>().get_opt(name).await? {
-                Some(child) if is_controlled_by(&child, self.object.uid()) => {
-                    delete = delete.uid(child.uid());
-                }
-                _ => return Ok(()),
-            },
+        let found = if self.key.namespace().is_none() && is_namespaced::<K>() {
+            self.find_anywhere::<K>(name).await?
+        } else {
+            self.find_near::<K>(name).await?
+        };
+        let Some((key, uid)) = found else { return Ok(()) };
+        if let Some(info) = K::static_info() {
+            self.reach.memory.applied.forget_child(&self.key, &(info, key.clone()));
         }
-        gone_is_fine(delete.await)
+        let delete = self.api_of::<K>(&key).delete(name).propagation("Background").uid(&uid);
+        self.send_delete::<K>(&key, delete).await
+    }
+
+    /// Key and uid of the child of that name, if it is ours.
+    async fn find_near<K: Resource>(&self, name: &str) -> Result<Option<(ObjectKey, String)>, Error>
+    where
+        C: Owns<K>,
+    {
+        let key = self.near_key::<K>(name);
+        let uid = match self.store_of::<K>().get(&key) {
+            Some(child) => self.controls(&child).then(|| child.head().uid().to_owned()),
+            // The cache may lag behind: ask the API server.
+            None => {
+                let child = self.nearby::<K>().get_opt(name).await?;
+                let child = child.filter(|child| is_controlled_by(child, self.object.uid()));
+                child.map(|child| child.uid().to_owned())
+            }
+        };
+        Ok(uid.map(|uid| (key, uid)))
+    }
+
+    /// Key and uid of the one child of that name in any namespace.
+    async fn find_anywhere<K: Resource>(
+        &self,
+        name: &str,
+    ) -> Result<Option<(ObjectKey, String)>, Error>
+    where
+        C: Owns<K>,
+    {
+        let ours = self.store_of::<K>().owned_by(self.object.uid()).into_iter();
+        let ours = ours.filter(|child| child.key().name() == name && self.controls(child));
+        let mut found: Vec<_> =
+            ours.map(|child| (child.key().clone(), child.head().uid().to_owned())).collect();
+        if found.is_empty() {
+            // The cache may lag behind: ask the API server.
+            let named = format!("metadata.name={name}");
+            let children = self.reach.client.all::<K>().list().fields(&named).await?.items;
+            let ours = children
+                .into_iter()
+                .filter(|child| child.name() == name && is_controlled_by(child, self.object.uid()));
+            found = ours
+                .map(|child| (child.key().in_cluster(self.key.cluster()), child.uid().to_owned()))
+                .collect();
+        }
+        if let [(one, _), (other, _), ..] = found.as_slice() {
+            let text = format!(
+                "cannot tell which child \"{name}\" of {} to delete: there are \"{one}\" and \
+                 \"{other}\"; delete it through `cx.client().namespace(…)`",
+                self.object_ref()
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        Ok(found.pop())
+    }
+
+    fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
+        let mut owners = child.head().owners().iter();
+        owners.any(|owner| owner.controller && owner.uid.as_ref() == self.object.uid())
+    }
+
+    /// Kind `K` where `key` is.
+    fn api_of<K: Resource>(&self, key: &ObjectKey) -> Api<K> {
+        match key.namespace() {
+            Some(namespace) => self.reach.client.namespace(namespace),
+            None => self.reach.client.all(),
+        }
     }
 
     /// What is applied for `child`, and where.

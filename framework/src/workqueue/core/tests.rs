@@ -203,7 +203,9 @@ impl Naive {
         entry.working = false;
         let delay = match verdict {
             Verdict::Done => None,
-            Verdict::After(delay) | Verdict::RetryAfter(delay) => Some(delay),
+            Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => {
+                Some(delay)
+            }
             Verdict::Retry { draw } => {
                 entry.failures += 1;
                 policy.bound(entry.failures).map(|bound| bound.mul_f64(draw))
