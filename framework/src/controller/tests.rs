@@ -495,6 +495,25 @@ async fn the_finalizer_is_there_before_the_first_reconcile_and_others_keep_their
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_removed_finalizer_tells_which_version_it_was_removed_from() {
+    let world = World::start().await;
+    let mut site = Site::new("home", SiteSpec { host: "a".into(), config: None });
+    site.metadata.finalizers = Some(vec![FINALIZER.into()]);
+    let stale = world.sites().create(&site).await.expect("created");
+    let theirs = world.patch("home", json!({ "metadata": { "labels": { "by": "them" } } })).await;
+    let remove = || async {
+        let left = crate::finalizer::remove_from(&world.sites(), &stale, FINALIZER).await;
+        left.expect("removed").expect("still there")
+    };
+    assert_eq!(
+        remove().await.from.as_deref(),
+        Some(theirs.resource_version()),
+        "not the stale one"
+    );
+    assert_eq!(remove().await.from, None, "nothing was written");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_failing_clean_up_keeps_the_object_and_a_successful_one_lets_it_go() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(finalizing(&sites)).await;

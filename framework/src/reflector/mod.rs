@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use self::backoff::Backoff;
@@ -40,6 +41,8 @@ const NO_PROGRESS: Duration = Duration::from_secs(30);
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(60);
 /// An absent kind is looked for at least so often.
 const ABSENT_PAUSE: Duration = Duration::from_secs(5);
+/// A list that is complete in part only is made again after so long.
+const IN_PART_PAUSE: Duration = Duration::from_secs(300);
 /// After so many streaming lists that broke, one list in pages is tried.
 const MOST_BROKEN_STREAMS: u32 = 2;
 
@@ -75,6 +78,8 @@ pub(crate) struct Reflector {
     unpaged: bool,
     /// Items of this list whose name could not be read.
     unreadable: usize,
+    /// When to list again because the last list was complete in part only.
+    again_at: Option<Instant>,
     /// How long the last stream was open.
     lived: Duration,
 }
@@ -101,6 +106,7 @@ impl Reflector {
             broken_streams: 0,
             unpaged: false,
             unreadable: 0,
+            again_at: None,
             lived: Duration::ZERO,
         }
     }
@@ -170,6 +176,7 @@ impl Reflector {
         match setback {
             Setback::Ended => None,
             Setback::NewEpoch => self.list_again("new_epoch", None),
+            Setback::InPart => self.list_again("in_part", None),
             Setback::Unsupported(why) => {
                 tracing::info!(resource = %self.feed.store.info(), why, "no streaming lists: listing in pages");
                 self.habits.streaming_lists.store(false, Ordering::Relaxed);
@@ -223,6 +230,7 @@ impl Reflector {
     fn begin_list(&mut self) {
         self.feed.begin_run();
         self.unreadable = 0;
+        self.again_at = None;
         let resource = self.feed.store.info().group_resource();
         self.seams.metrics.count(&names::INFORMER_RELISTS, &[&resource, self.cause], 1);
         // An absent or refused kind stays so until the list succeeds: no log line per attempt.
@@ -247,6 +255,8 @@ impl Reflector {
             return Err(Setback::NewEpoch);
         }
         let what = if self.unreadable == 0 { Milestone::Listed } else { Milestone::ListedInPart };
+        // Nothing tells that an object is gone which vanished before such a list: a later one may.
+        self.again_at = (self.unreadable > 0).then(|| self.seams.clock.now() + IN_PART_PAUSE);
         self.feed.mark(what, version);
         self.feed.reuse = true;
         self.feed.is_initial = false;

@@ -11,6 +11,8 @@ pub(crate) enum Setback {
     Ended,
     /// The server's versions went backwards: list again at once.
     NewEpoch,
+    /// A list that left out what it could not read has stood long enough: list again at once.
+    InPart,
     /// The server does not speak streaming lists: list in pages, at once.
     Unsupported(String),
     /// Go on from the same version after a pause.

@@ -85,6 +85,12 @@ impl Reflector {
         setback
     }
 
+    /// When to look up although nothing came.
+    fn wake(&self, stream: &Stream) -> Instant {
+        let wake = stream.wake();
+        self.again_at.map_or(wake, |at| wake.min(at))
+    }
+
     async fn follow(&mut self, chunks: &mut super::Chunks, stream: &mut Stream) -> Setback {
         let clock = self.seams.clock.clone();
         let mut frames = FrameSplitter::new();
@@ -92,7 +98,10 @@ impl Reflector {
             let next = tokio::select! {
                 biased;
                 next = chunks.next() => next,
-                () = clock.sleep_until(stream.wake()) => {
+                () = clock.sleep_until(self.wake(stream)) => {
+                    if self.again_at.is_some_and(|at| clock.now() >= at) {
+                        return Setback::InPart;
+                    }
                     if clock.now() >= stream.deadline() {
                         return self.silent(stream);
                     }
