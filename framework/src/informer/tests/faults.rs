@@ -158,6 +158,9 @@ async fn a_list_with_an_unreadable_item_shows_the_others_and_deletes_nothing() {
     rig.server.break_watches();
     eventually("the list is applied", || rig.status().resource_version == "60").await;
     assert!(rig.get("a").is_some() && rig.get("b").is_some());
+    rig.server.heal();
+    tokio::time::sleep(Duration::from_secs(302)).await;
+    assert!(rig.get("a").is_none(), "a whole list within five minutes finds it gone");
 }
 
 /// A13: one huge object is kept out, the stream goes on, its deletion still counts.
