@@ -290,7 +290,9 @@ impl<T: Ord + Clone> Core<T> {
         }
         match verdict {
             Verdict::Done => None,
-            Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
+            Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => {
+                Some(delay)
+            }
             Verdict::Retry { draw } => {
                 let bound = policy.bound(slot.failures);
                 if bound.is_none() {
