@@ -1,7 +1,7 @@
 //! A small kind and its controller, for tests: each `Widget` gets a ConfigMap with its text.
 //!
 //! What a reconcile does besides follows from the text: `panic` panics, `fail` fails, `slow` takes
-//! ten seconds.
+//! ten seconds, `brief` one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -73,6 +73,7 @@ impl Reconciler for Widgets {
             "panic" => panic!("asked to"),
             "fail" => return Err(Failure::from("asked to")),
             "slow" => cx.clock().sleep(Duration::from_secs(10)).await,
+            "brief" => cx.clock().sleep(Duration::from_secs(1)).await,
             _ => {}
         }
         cx.apply_owned(config_map(widget)).await?;
