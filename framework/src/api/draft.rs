@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Patch;
-use crate::client::{Client, Request, Verb};
+use crate::client::{Client, Prepared, Verb};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ResourceInfo, Scope};
 
@@ -257,7 +257,7 @@ impl Draft {
     }
 
     /// The finished request.
-    pub(crate) fn finish(self) -> Result<Request, Error> {
+    pub(crate) fn finish(self) -> Result<Prepared, Error> {
         let verb = word(self.verb);
         let what = match self.subresource {
             Some(subresource) => format!("{verb} {subresource} of {}", self.noun),
@@ -271,7 +271,7 @@ impl Draft {
             path.push('/');
             path.push_str(subresource);
         }
-        let mut request = Request::new(self.verb, self.method, path, what);
+        let mut request = Prepared::new(self.verb, self.method, path, what);
         request.query = self.query;
         request.headers = self.headers;
         request.body = self.body;

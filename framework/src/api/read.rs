@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use super::ApiFuture;
 use super::decode::decode_list;
 use super::draft::Draft;
-use crate::client::{Client, Request};
+use crate::client::{Client, Prepared};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceInfo};
 
@@ -93,7 +93,7 @@ impl<K: Resource> IntoFuture for List<K> {
 
 async fn page<K: Resource>(
     client: &Client,
-    request: Request,
+    request: Prepared,
     info: &ResourceInfo,
 ) -> Result<ObjectList<K>, Error> {
     let what = request.what.clone();
@@ -103,7 +103,7 @@ async fn page<K: Resource>(
 /// Follows the pages to the end. When a token expires on the way, starts anew without pages.
 async fn every_page<K: Resource>(
     client: &Client,
-    request: Request,
+    request: Prepared,
     info: &ResourceInfo,
 ) -> Result<ObjectList<K>, Error> {
     let mut paged = request.clone();

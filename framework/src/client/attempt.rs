@@ -11,7 +11,7 @@ use tower::ServiceExt;
 
 use super::retry::Outcome;
 use super::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
-use super::{Client, Request, Verb};
+use super::{Client, Prepared, Verb};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
 use crate::wire::status;
 
@@ -66,7 +66,7 @@ impl Failure {
 /// What all attempts of a call send.
 pub(super) struct Outgoing<'a> {
     pub(super) client: &'a Client,
-    pub(super) request: &'a Request,
+    pub(super) request: &'a Prepared,
     /// Read the whole body, or hand it on as a stream?
     pub(super) whole: bool,
 }
@@ -230,7 +230,7 @@ fn joined(first: Bytes, read: Vec<u8>) -> Bytes {
 }
 
 /// Refuses paths that would be another path once a server or proxy has tidied them.
-pub(super) fn check_path(request: &Request) -> Result<(), Error> {
+pub(super) fn check_path(request: &Prepared) -> Result<(), Error> {
     let path = &request.path;
     let dots = path.split('/').any(|segment| segment == "." || segment == "..");
     if path.starts_with('/') && !dots && !path.contains(['?', '#', '\\']) {

@@ -16,7 +16,7 @@ use super::pool::Pool;
 use super::retry::{Budget, Decision, Facts, Outcome, Why, decide, leaves_doubt};
 use super::tls::Tls;
 use super::transport::{Attempt, Stack};
-use super::{ByteStream, Client, Request, Response, Verb};
+use super::{ByteStream, Client, Prepared, Response, Verb};
 use crate::entropy::Entropy;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
@@ -48,7 +48,7 @@ pub(crate) struct Shared {
 }
 
 /// [`Client::send`].
-pub(super) async fn send(client: &Client, request: Request) -> Result<Response, Error> {
+pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response, Error> {
     let span = span(&request);
     let call = async {
         let answer = Call::new(client, &request, true)?.run().await?;
@@ -61,7 +61,7 @@ pub(super) async fn send(client: &Client, request: Request) -> Result<Response, 
 }
 
 /// [`Client::stream`].
-pub(super) async fn stream(client: &Client, request: Request) -> Result<ByteStream, Error> {
+pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStream, Error> {
     let span = span(&request);
     let call = async {
         let answer = Call::new(client, &request, false)?.run().await?;
@@ -73,7 +73,7 @@ pub(super) async fn stream(client: &Client, request: Request) -> Result<ByteStre
     Box::pin(call.instrument(span)).await
 }
 
-fn span(request: &Request) -> Span {
+fn span(request: &Prepared) -> Span {
     tracing::debug_span!(
         "request",
         verb = request.verb.as_str(),
@@ -86,7 +86,7 @@ fn span(request: &Request) -> Span {
 struct Call<'a> {
     out: Outgoing<'a>,
     shared: &'a Shared,
-    request: &'a Request,
+    request: &'a Prepared,
     span: Span,
     deadline: Instant,
     attempt: u32,
@@ -96,7 +96,7 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(client: &'a Client, request: &'a Request, whole: bool) -> Result<Self, Error> {
+    fn new(client: &'a Client, request: &'a Prepared, whole: bool) -> Result<Self, Error> {
         check_path(request)?;
         let shared = &*client.shared;
         let now = shared.seams.clock.now();

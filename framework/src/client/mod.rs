@@ -16,7 +16,7 @@ mod dial;
 mod exec;
 mod gate;
 mod pool;
-mod request;
+mod prepared;
 mod retry;
 mod secret;
 mod stream;
@@ -27,7 +27,7 @@ pub use builder::ClientBuilder;
 pub use config::ClientConfig;
 pub use connect::{BoxIo, Connect, Io, Opened, Opening};
 pub use gate::WriteGate;
-pub use request::{Request, Response, Verb};
+pub use prepared::{Prepared, Response, Verb};
 pub use secret::Secret;
 pub use stream::ByteStream;
 pub use transport::{HttpRequest, HttpResponse, RequestBody, ResponseBody, Stack};
@@ -134,7 +134,7 @@ impl Client {
     /// [`NotLeader`](crate::ErrorKind::NotLeader) when the gate refused.
     /// # Cancel safety
     /// Dropping it cancels the request; a write may have been executed.
-    pub async fn send(&self, request: Request) -> Result<Response, Error> {
+    pub async fn send(&self, request: Prepared) -> Result<Response, Error> {
         call::send(self, request).await
     }
 
@@ -146,7 +146,7 @@ impl Client {
     /// As [`send`](Self::send).
     /// # Cancel safety
     /// Dropping it cancels the request.
-    pub async fn stream(&self, request: Request) -> Result<ByteStream, Error> {
+    pub async fn stream(&self, request: Prepared) -> Result<ByteStream, Error> {
         call::stream(self, request).await
     }
 }

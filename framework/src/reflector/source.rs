@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use tokio::sync::mpsc;
 
-use crate::client::{ByteStream, Client, Request, Verb};
+use crate::client::{ByteStream, Client, Prepared, Verb};
 use crate::error::Error;
 use crate::resource::ResourceInfo;
 
@@ -106,7 +106,7 @@ pub(crate) struct ApiServer {
 impl ListWatch for ApiServer {
     fn open(&self, read: Read) -> Opening<'_> {
         let verb = read.verb();
-        let request = Request {
+        let request = Prepared {
             verb,
             method: Method::GET,
             path: self.info.collection_path(self.namespace.as_deref()),

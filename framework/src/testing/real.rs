@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use http::HeaderValue;
 use tokio::sync::OnceCell;
 
-use crate::client::{Client, ClientConfig, Request};
+use crate::client::{Client, ClientConfig, Prepared};
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
@@ -216,7 +216,7 @@ async fn ready(folder: &Path, port: u16) -> Result<(ClientConfig, String), Error
                 let server = format!("https://127.0.0.1:{port}");
                 let config = ClientConfig::new(&server)?.with_ca(&pem).with_token(TOKEN);
                 let client = Client::builder().config(config.clone()).build()?;
-                let request = Request::get("/readyz", "ask whether the real API server is ready");
+                let request = Prepared::get("/readyz", "ask whether the real API server is ready");
                 if client.send(request).await.is_ok() {
                     return Ok((config, kubeconfig_of(&server, &pem)));
                 }

@@ -229,7 +229,7 @@ async fn a_redirect_is_an_error_and_not_followed() {
 async fn a_path_that_would_become_another_is_not_sent() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     for path in ["api", "/api/../x", "/api/.", "/api?x=1", "/a\\b"] {
-        let error = client(&server).send(Request::get(path, "try")).await.unwrap_err();
+        let error = client(&server).send(Prepared::get(path, "try")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Usage, "{path}");
     }
     assert_eq!(server.count(), 0);

@@ -227,22 +227,22 @@ fn client(server: &Arc<Server>) -> Client {
     Client::over(Arc::new(Wire(Arc::clone(server))), seams())
 }
 
-fn get() -> Request {
-    Request::get("/api/v1/namespaces/shop/configmaps/home", "get configmaps \"home\" in \"shop\"")
+fn get() -> Prepared {
+    Prepared::get("/api/v1/namespaces/shop/configmaps/home", "get configmaps \"home\" in \"shop\"")
 }
 
-fn create() -> Request {
+fn create() -> Prepared {
     let path = "/api/v1/namespaces/shop/configmaps".to_owned();
     let what = "create configmaps \"home-*\" in \"shop\"".to_owned();
-    let mut request = Request::new(Verb::Create, Method::POST, path, what);
+    let mut request = Prepared::new(Verb::Create, Method::POST, path, what);
     request.body = Bytes::from_static(br#"{"metadata":{"generateName":"home-"}}"#);
     request
 }
 
-fn apply() -> Request {
+fn apply() -> Prepared {
     let path = "/api/v1/namespaces/shop/configmaps/home".to_owned();
     let what = "apply configmaps \"home\" in \"shop\"".to_owned();
-    let mut request = Request::new(Verb::Apply, Method::PATCH, path, what);
+    let mut request = Prepared::new(Verb::Apply, Method::PATCH, path, what);
     request.repeatable = true;
     request
 }

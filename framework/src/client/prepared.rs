@@ -48,7 +48,7 @@ impl Verb {
 /// One request, ready to be sent as often as its retries need. Its `Debug` shows no secret: of the
 /// body the length, of headers with credentials the name.
 #[derive(Clone)]
-pub struct Request {
+pub struct Prepared {
     /// What it does.
     pub verb: Verb,
     /// HTTP method.
@@ -82,7 +82,7 @@ pub struct Response {
     pub body: Bytes,
 }
 
-impl Request {
+impl Prepared {
     /// A `GET` of `path` that tries `what`, such as `read the version of the API server`.
     pub fn get(path: impl Into<String>, what: impl Into<String>) -> Self {
         Self::new(Verb::Get, Method::GET, path.into(), what.into())
@@ -109,9 +109,9 @@ impl Request {
     }
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for Prepared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Request")
+        f.debug_struct("Prepared")
             .field("verb", &self.verb)
             .field("method", &self.method)
             .field("path", &self.path)
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn no_debug_output_shows_a_body_or_credentials() {
-        let mut request = Request::get("/api/v1/namespaces/shop/secrets/key", "get a secret");
+        let mut request = Prepared::get("/api/v1/namespaces/shop/secrets/key", "get a secret");
         request.body = Bytes::from_static(b"canary");
         request.headers.insert(AUTHORIZATION, http::HeaderValue::from_static("Bearer canary"));
         request.headers.insert("x-kept", http::HeaderValue::from_static("shown"));
