@@ -17,6 +17,8 @@ use crate::error::{BoxError, Error, ErrorKind};
 const LIST_IDLE: Duration = Duration::from_secs(30);
 /// Added to the time after which the server was asked to end a watch.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// A piece of the content, such as a watch's event, that is begun and not ended for so long (A6).
+const PARTIAL_LIMIT: Duration = Duration::from_secs(30);
 /// Longest watch of a server that was asked for no end: twice its `--min-request-timeout` of 30 min.
 const LONGEST_WATCH: Duration = Duration::from_secs(3600);
 
@@ -35,8 +37,30 @@ pub struct ByteStream {
     what: String,
     clock: Clock,
     limit: Option<Duration>,
-    /// How long the current piece has been waited for.
-    waited: Duration,
+    waited: Waited,
+}
+
+/// For how long the reader has waited; time that it spent elsewhere does not count.
+#[derive(Clone, Copy, Default)]
+struct Waited {
+    /// For the next bytes.
+    bytes: Duration,
+    /// For the end of what is begun, if something is.
+    partial: Option<Duration>,
+}
+
+impl Waited {
+    fn add(&mut self, time: Duration) {
+        self.bytes += time;
+        self.partial = self.partial.map(|partial| partial + time);
+    }
+
+    /// How much longer to wait.
+    fn left(&self, limit: Option<Duration>) -> Option<Duration> {
+        let bytes = limit.map(|limit| limit.saturating_sub(self.bytes));
+        let partial = self.partial.map(|partial| PARTIAL_LIMIT.saturating_sub(partial));
+        bytes.into_iter().chain(partial).min()
+    }
 }
 
 impl ByteStream {
@@ -46,7 +70,7 @@ impl ByteStream {
             what: request.what.clone(),
             clock,
             limit: default_limit(request),
-            waited: Duration::ZERO,
+            waited: Waited::default(),
         }
     }
 
@@ -56,6 +80,13 @@ impl ByteStream {
     pub fn idle_limit(mut self, limit: Option<Duration>) -> Self {
         self.limit = limit;
         self
+    }
+
+    /// The reader has begun something and not ended it; with `another`, something else than before.
+    /// Bytes that drip in do not keep the stream alive for longer than 30 s then.
+    pub(crate) fn partial(&mut self, inside: bool, another: bool) {
+        let begun = self.waited.partial.filter(|_| !another);
+        self.waited.partial = inside.then(|| begun.unwrap_or_default());
     }
 
     /// The next piece; `None` at the end, and after an error.
@@ -70,7 +101,7 @@ impl ByteStream {
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
         let body = self.body.as_mut()?;
         let piece = {
-            let left = self.limit.map(|limit| limit.saturating_sub(self.waited));
+            let left = self.waited.left(self.limit);
             let _waiting = Waiting::new(&self.clock, &mut self.waited);
             match left {
                 Some(left) => self.clock.within(left, piece(body)).await,
@@ -79,7 +110,7 @@ impl ByteStream {
         };
         match piece {
             Some(Some(Ok(data))) => {
-                self.waited = Duration::ZERO;
+                self.waited.bytes = Duration::ZERO;
                 Some(Ok(data))
             }
             Some(None) => {
@@ -92,11 +123,20 @@ impl ByteStream {
             }
             None => {
                 self.body = None;
-                let (what, quiet) = (&self.what, self.limit.unwrap_or_default());
-                let text = format!("cannot {what}: nothing came for {quiet:?}");
-                Some(Err(Error::new(ErrorKind::Timeout, text)))
+                Some(Err(self.silent()))
             }
         }
+    }
+
+    fn silent(&self) -> Error {
+        let (what, limit) = (&self.what, self.limit.unwrap_or(Duration::MAX));
+        let text = if self.waited.bytes >= limit {
+            format!("cannot {what}: nothing came for {} s", limit.as_secs_f64())
+        } else {
+            let seconds = PARTIAL_LIMIT.as_secs();
+            format!("cannot {what}: what had begun to come did not end within {seconds} s")
+        };
+        Error::new(ErrorKind::Timeout, text)
     }
 
     fn broken(&self, error: BoxError) -> Error {
@@ -139,18 +179,18 @@ async fn piece(body: &mut ResponseBody) -> Option<Result<Bytes, BoxError>> {
 struct Waiting<'a> {
     clock: &'a Clock,
     since: Instant,
-    waited: &'a mut Duration,
+    waited: &'a mut Waited,
 }
 
 impl<'a> Waiting<'a> {
-    fn new(clock: &'a Clock, waited: &'a mut Duration) -> Self {
+    fn new(clock: &'a Clock, waited: &'a mut Waited) -> Self {
         Self { clock, since: clock.now(), waited }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        *self.waited += self.clock.now().saturating_duration_since(self.since);
+        self.waited.add(self.clock.now().saturating_duration_since(self.since));
     }
 }
 
