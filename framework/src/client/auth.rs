@@ -296,7 +296,8 @@ mod tests {
     async fn a_token_file_is_read_again_after_a_minute_and_after_a_refusal() {
         let path = scratch("rotated");
         std::fs::write(&path, "one\n").unwrap();
-        let credentials = Credentials::new(AuthSource::TokenFile(path.clone(), None), Clock::system());
+        let credentials =
+            Credentials::new(AuthSource::TokenFile(path.clone(), None), Clock::system());
         assert_eq!(text(&credentials).await, "Bearer one");
         std::fs::write(&path, "two").unwrap();
         assert_eq!(text(&credentials).await, "Bearer one");
@@ -315,7 +316,8 @@ mod tests {
     async fn a_token_file_that_vanishes_for_a_moment_does_not_fail_requests() {
         let path = scratch("vanishing");
         std::fs::write(&path, "one").unwrap();
-        let credentials = Credentials::new(AuthSource::TokenFile(path.clone(), None), Clock::system());
+        let credentials =
+            Credentials::new(AuthSource::TokenFile(path.clone(), None), Clock::system());
         assert_eq!(text(&credentials).await, "Bearer one");
         std::fs::remove_file(&path).unwrap();
         tokio::time::advance(Duration::from_secs(61)).await;

@@ -17,8 +17,9 @@ use super::connect::{BoxIo, Connect, Io, Opened, Opening};
 use super::proxy::{self, Proxy};
 use super::tls::{Tls, into_io, server_name};
 
-/// For name lookup, TCP, the way through a proxy and TLS together.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For name lookup, TCP, the way through a proxy and TLS together. Less than the 10 s in which the
+/// answer to a read must begin, so that the error tells what it was that took so long.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 /// An address of a host that has several is given at least this time.
 const LEAST_SHARE: Duration = Duration::from_secs(1);
 const KEEPALIVE: Duration = Duration::from_secs(30);

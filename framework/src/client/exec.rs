@@ -404,14 +404,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_missing_plugin_tells_how_to_install_it() {
-        let plugin = ExecPlugin::new("/nonexistent/plugin").install_hint("install it with: example");
+        let plugin =
+            ExecPlugin::new("/nonexistent/plugin").install_hint("install it with: example");
         let error = plugin.run(&Clock::system()).await.unwrap_err();
         assert!(error.to_string().contains("install it with: example"), "{error}");
     }
 
     #[tokio::test]
     async fn a_missing_plugin_of_a_bare_name_is_told_without_control_characters() {
-        let mut plugin = ExecPlugin::new("windlass-no-such-plugin").install_hint("run \u{1b}[1mthis");
+        let mut plugin =
+            ExecPlugin::new("windlass-no-such-plugin").install_hint("run \u{1b}[1mthis");
         plugin.origin = "context \"dev\" of /etc/config".to_owned();
         let text = plugin.run(&Clock::system()).await.unwrap_err().to_string();
         assert!(text.contains("context \"dev\" of /etc/config"), "{text}");
@@ -447,8 +449,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_plugin_without_input_reads_nothing() {
-        let script =
-            format!(r#"cat; printf '%s' '{HEAD},"status":{{"token":"t"}}}}'"#);
+        let script = format!(r#"cat; printf '%s' '{HEAD},"status":{{"token":"t"}}}}'"#);
         let credential = shell(&script).run(&Clock::system()).await.unwrap();
         assert_eq!(credential.token.unwrap().expose(), "t");
     }

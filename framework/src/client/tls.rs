@@ -245,7 +245,9 @@ impl Tls {
 
     /// What the files say now, and that it can be used; `None` when it is what they said before.
     #[allow(clippy::type_complexity)]
-    async fn load(&self) -> Result<Option<(Material, Arc<RootCertStore>, Arc<ClientConfig>)>, Error> {
+    async fn load(
+        &self,
+    ) -> Result<Option<(Material, Arc<RootCertStore>, Arc<ClientConfig>)>, Error> {
         let identity = match &self.settings.identity {
             Some((certificate, key)) => Some((certificate.load().await?, key.load().await?)),
             None => None,
@@ -309,7 +311,9 @@ impl TlsSettings {
     fn identity_called(&self) -> (String, String) {
         self.identity.as_ref().map_or_else(
             || ("the plugin's client certificate".to_owned(), "its key".to_owned()),
-            |(certificate, key)| (certificate.called("client-certificate"), key.called("client-key")),
+            |(certificate, key)| {
+                (certificate.called("client-certificate"), key.called("client-key"))
+            },
         )
     }
 }

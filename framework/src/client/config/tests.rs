@@ -194,9 +194,10 @@ fn a_plugins_path_is_relative_to_its_file_and_a_bare_name_is_not() {
     const VERSION: &str = "client.authentication.k8s.io/v1beta1";
     let command = |text: &str| {
         let parsed = Kubeconfig::parse(text, "file", Path::new("/etc/kube")).unwrap();
-        match parsed.resolve(None).unwrap().auth {
+        match parsed.resolve(None).unwrap().auth_source() {
             AuthSource::Exec(plugin) => {
-                assert_eq!(plugin.cluster.as_ref().unwrap()["server"], "https://one");
+                let cluster = plugin.cluster.as_ref().unwrap();
+                assert_eq!(cluster.spec["server"], "https://one/");
                 plugin.command.clone()
             }
             other => panic!("{other:?}"),
@@ -224,9 +225,9 @@ fn credentials_go_over_plain_http_to_this_machine_only() {
 fn what_cannot_be_obeyed_is_refused() {
     let with = |extra: &str| BASE.replace("certificate-authority: pki/ca.crt", extra);
     let refused = |extra: &str| message(ClientConfig::from_yaml(&with(extra), None));
-    assert!(refused("proxy-url: 'http://proxy'").contains("proxies are not supported"));
-    let text = refused("proxy-url: 'http://user:canary@proxy:3128'");
-    assert!(text.contains("http://proxy:3128") && !text.contains("canary"), "{text}");
+    let text = refused("proxy-url: 'ftp://user:canary@proxy:3128'");
+    assert!(text.contains("proxy-url") && text.contains("context \"dev\""), "{text}");
+    assert!(text.contains("socks5://host:port") && !text.contains("canary"), "{text}");
     assert!(
         refused("certificate-authority: x, insecure-skip-tls-verify: true").contains("remove one")
     );

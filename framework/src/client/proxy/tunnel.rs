@@ -136,9 +136,8 @@ fn refused(proxy: &Proxy, target: &str, status: StatusCode) -> io::Error {
 }
 
 async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
-    let room = proxy.login.as_ref().map_or(0, |(user, password)| {
-        user.len() + password.expose().len()
-    });
+    let room =
+        proxy.login.as_ref().map_or(0, |(user, password)| user.len() + password.expose().len());
     if room + target.len() > SOCKS_ROOM {
         let advice = "use shorter ones, or an HTTP proxy";
         return Err(Failed::new(proxy, "takes no user, password and host name so long", advice));
