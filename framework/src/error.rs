@@ -173,6 +173,14 @@ impl Error {
         self
     }
 
+    /// Puts `preface: ` in front of the text.
+    #[must_use]
+    pub(crate) fn preface(mut self, preface: &str) -> Self {
+        self.inner.message.insert_str(0, ": ");
+        self.inner.message.insert_str(0, preface);
+        self
+    }
+
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.inner.kind

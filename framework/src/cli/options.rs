@@ -12,7 +12,7 @@ pub(super) struct Options {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 
-    /// Kubeconfig file; default: KUBECONFIG, ~/.kube/config, or the Pod's service account
+    /// Kubeconfig file; default: KUBECONFIG, the Pod's service account, or ~/.kube/config
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
 

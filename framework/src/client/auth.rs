@@ -1,7 +1,11 @@
 //! Credentials of requests: where they come from, how long they are kept, what a 401 does to them.
+//!
+//! It is asked before each attempt of each request, so it is also where changed client certificates
+//! and CAs are noticed: then the pool gives no more requests to the connections that are open, and
+//! those that they carry go on to their end. Nothing runs in the background.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use base64::Engine;
@@ -10,9 +14,12 @@ use http::HeaderValue;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
+use zeroize::Zeroizing;
 
 use super::exec::{ExecCredential, ExecPlugin};
+use super::pool::Pool;
 use super::secret::Secret;
+use super::tls::Tls;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
@@ -29,8 +36,8 @@ pub(crate) enum AuthSource {
     None,
     /// A token that never changes.
     Token(Secret),
-    /// A file that somebody rotates.
-    TokenFile(PathBuf),
+    /// A file that somebody rotates, and the token to use until it can be read.
+    TokenFile(PathBuf, Option<Secret>),
     /// User and password.
     Basic(String, Secret),
     /// A credential plugin.
@@ -45,12 +52,27 @@ pub(crate) type Identity = Arc<(Secret, Secret)>;
 pub(crate) struct Credentials {
     source: AuthSource,
     clock: Clock,
-    kept: tokio::sync::Mutex<Option<Kept>>,
+    kept: tokio::sync::Mutex<Held>,
     /// A run of the plugin that is under way; it outlives callers that give up on it.
     running: tokio::sync::Mutex<Option<Running>>,
+    connections: OnceLock<Connections>,
 }
 
 type Running = AbortOnDropHandle<Result<ExecCredential, Error>>;
+
+/// What a change of certificates concerns.
+#[derive(Debug)]
+struct Connections {
+    pool: Weak<Pool>,
+    tls: Option<Arc<Tls>>,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    kept: Option<Kept>,
+    /// The client certificate that the plugin gave last; it outlives a refusal.
+    identity: Option<Identity>,
+}
 
 #[derive(Clone, Debug)]
 struct Kept {
@@ -67,16 +89,28 @@ impl Credentials {
             clock,
             kept: tokio::sync::Mutex::default(),
             running: tokio::sync::Mutex::default(),
+            connections: OnceLock::new(),
         }
+    }
+
+    /// Has changes of certificates, in the files behind `tls` or from a plugin, retire the
+    /// connections of `pool`.
+    pub(crate) fn concern(&self, pool: &Arc<Pool>, tls: Option<Arc<Tls>>) {
+        let _ = self.connections.set(Connections { pool: Arc::downgrade(pool), tls });
     }
 
     /// The `Authorization` header for a request now.
     pub(crate) async fn header(&self) -> Result<Option<HeaderValue>, Error> {
+        if let Some(tls) = self.connections.get().and_then(|to| to.tls.as_ref())
+            && tls.renew().await
+        {
+            self.retire();
+        }
         match &self.source {
             AuthSource::None => Ok(None),
             AuthSource::Token(token) => bearer(token).map(Some),
             AuthSource::Basic(user, password) => basic(user, password).map(Some),
-            AuthSource::TokenFile(_) | AuthSource::Exec(_) => Ok(self.current().await?.header),
+            AuthSource::TokenFile(..) | AuthSource::Exec(_) => Ok(self.current().await?.header),
         }
     }
 
@@ -88,9 +122,16 @@ impl Credentials {
         }
     }
 
+    /// Gives no more requests to the connections that are open now.
+    pub(crate) fn retire(&self) {
+        if let Some(pool) = self.connections.get().and_then(|to| to.pool.upgrade()) {
+            pool.retire();
+        }
+    }
+
     /// Can a refused credential be replaced by asking its source again?
     pub(crate) fn refreshable(&self) -> bool {
-        matches!(self.source, AuthSource::TokenFile(_) | AuthSource::Exec(_))
+        matches!(self.source, AuthSource::TokenFile(..) | AuthSource::Exec(_))
     }
 
     /// Can client certificates change with the credentials?
@@ -98,37 +139,74 @@ impl Credentials {
         matches!(self.source, AuthSource::Exec(_))
     }
 
+    /// What to do about a 401, by where the credentials come from.
+    pub(crate) fn advice(&self) -> String {
+        let tls = self.connections.get().and_then(|to| to.tls.as_ref());
+        match &self.source {
+            AuthSource::Token(_) => {
+                "the token was refused; it may have expired: get a new one".to_owned()
+            }
+            AuthSource::TokenFile(path, _) => {
+                let path = path.display();
+                format!("the token of {path} was refused; it may have expired: renew the file")
+            }
+            AuthSource::Basic(user, _) => {
+                format!("the password of the user `{user}` was refused: correct it")
+            }
+            AuthSource::Exec(plugin) => {
+                let plugin = plugin.command.display();
+                format!("what the plugin {plugin} gave was refused: log in with it again")
+            }
+            AuthSource::None if tls.is_some_and(|tls| tls.has_identity()) => {
+                "the client certificate was refused; it may have expired: renew it".to_owned()
+            }
+            AuthSource::None => "there are no credentials: the user of the configuration has \
+                                 neither token nor client certificate nor plugin"
+                .to_owned(),
+        }
+    }
+
     /// The server refused `header`: the next request asks the source again, unless another request
     /// has already done so.
     pub(crate) async fn refused(&self, header: Option<&HeaderValue>) {
-        let mut kept = self.kept.lock().await;
-        if kept.as_ref().is_some_and(|kept| kept.header.as_ref() == header) {
-            *kept = None;
+        let mut held = self.kept.lock().await;
+        if held.kept.as_ref().is_some_and(|kept| kept.header.as_ref() == header) {
+            held.kept = None;
         }
     }
 
     /// What is kept, renewed if it is old. Whoever comes meanwhile waits for the same renewal.
     async fn current(&self) -> Result<Kept, Error> {
-        let mut kept = self.kept.lock().await;
-        if let Some(current) = kept.as_ref().filter(|kept| self.is_fresh(kept)) {
+        let mut held = self.kept.lock().await;
+        if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
             return Ok(current.clone());
         }
-        let renewed = match (self.renew().await, kept.as_mut()) {
-            (Ok(renewed), _) => renewed,
+        let renewed = match (self.renew().await, &self.source, held.kept.as_ref()) {
+            (Ok(renewed), ..) => renewed,
             // A rotation in progress: go on with what worked, and look again in a minute.
-            (Err(error), Some(old)) if matches!(self.source, AuthSource::TokenFile(_)) => {
+            (Err(error), AuthSource::TokenFile(..), Some(old)) => {
                 tracing::warn!(%error, "going on with the token that was read before");
                 Kept { read: self.clock.now(), ..old.clone() }
             }
-            (Err(error), _) => return Err(error),
+            (Err(error), AuthSource::TokenFile(_, Some(initial)), None) => {
+                tracing::warn!(%error, "using the token that stands beside the file's name");
+                let header = Some(bearer(initial)?);
+                Kept { header, identity: None, read: self.clock.now(), expires: None }
+            }
+            (Err(error), ..) => return Err(error),
         };
-        *kept = Some(renewed.clone());
+        if held.identity.is_some() && held.identity != renewed.identity {
+            tracing::debug!("the plugin gave another client certificate");
+            self.retire();
+        }
+        held.identity.clone_from(&renewed.identity);
+        held.kept = Some(renewed.clone());
         Ok(renewed)
     }
 
     fn is_fresh(&self, kept: &Kept) -> bool {
         match self.source {
-            AuthSource::TokenFile(_) => self.clock.now() < kept.read + FILE_AGE,
+            AuthSource::TokenFile(..) => self.clock.now() < kept.read + FILE_AGE,
             _ => kept.expires.is_none_or(|expires| {
                 self.clock.wall().checked_add(LEEWAY).is_ok_and(|soon| soon < expires)
             }),
@@ -153,7 +231,7 @@ impl Credentials {
     async fn renew(&self) -> Result<Kept, Error> {
         let read = self.clock.now();
         match &self.source {
-            AuthSource::TokenFile(path) => {
+            AuthSource::TokenFile(path, _) => {
                 let header = Some(bearer(&token_from(path).await?)?);
                 Ok(Kept { header, identity: None, read, expires: None })
             }
@@ -171,21 +249,25 @@ impl Credentials {
 async fn token_from(path: &Path) -> Result<Secret, Error> {
     let shown = path.display();
     let text = tokio::fs::read_to_string(path).await.map_err(|error| {
-        Error::new(ErrorKind::Config, format!("cannot read the token file {shown}")).because(error)
+        let text = format!("cannot read the token file {shown}: {error}; correct the path");
+        Error::new(ErrorKind::Config, text).because(error)
     })?;
+    let text = Zeroizing::new(text);
     let token = text.trim();
     if token.is_empty() {
-        return Err(Error::new(ErrorKind::Config, format!("the token file {shown} is empty")));
+        let text = format!("the token file {shown} is empty; write a token into it");
+        return Err(Error::new(ErrorKind::Config, text));
     }
     Ok(token.into())
 }
 
 fn bearer(token: &Secret) -> Result<HeaderValue, Error> {
-    header(&format!("Bearer {}", token.expose().trim()))
+    header(&Zeroizing::new(format!("Bearer {}", token.expose().trim())))
 }
 
 fn basic(user: &str, password: &Secret) -> Result<HeaderValue, Error> {
-    header(&format!("Basic {}", STANDARD.encode(format!("{user}:{}", password.expose()))))
+    let plain = Zeroizing::new(format!("{user}:{}", password.expose()));
+    header(&Zeroizing::new(format!("Basic {}", STANDARD.encode(plain.as_bytes()))))
 }
 
 fn header(value: &str) -> Result<HeaderValue, Error> {
@@ -214,7 +296,8 @@ mod tests {
     async fn a_token_file_is_read_again_after_a_minute_and_after_a_refusal() {
         let path = scratch("rotated");
         std::fs::write(&path, "one\n").unwrap();
-        let credentials = Credentials::new(AuthSource::TokenFile(path.clone()), Clock::system());
+        let credentials =
+            Credentials::new(AuthSource::TokenFile(path.clone(), None), Clock::system());
         assert_eq!(text(&credentials).await, "Bearer one");
         std::fs::write(&path, "two").unwrap();
         assert_eq!(text(&credentials).await, "Bearer one");
@@ -233,7 +316,8 @@ mod tests {
     async fn a_token_file_that_vanishes_for_a_moment_does_not_fail_requests() {
         let path = scratch("vanishing");
         std::fs::write(&path, "one").unwrap();
-        let credentials = Credentials::new(AuthSource::TokenFile(path.clone()), Clock::system());
+        let credentials =
+            Credentials::new(AuthSource::TokenFile(path.clone(), None), Clock::system());
         assert_eq!(text(&credentials).await, "Bearer one");
         std::fs::remove_file(&path).unwrap();
         tokio::time::advance(Duration::from_secs(61)).await;
@@ -249,14 +333,7 @@ mod tests {
                 r#"echo x >> {}; printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"t","expirationTimestamp":"{expires}"}}}}'"#,
                 path.display()
             );
-            Arc::new(ExecPlugin {
-                command: "/bin/sh".into(),
-                args: vec!["-c".into(), script.into()],
-                env: vec![],
-                api_version: "client.authentication.k8s.io/v1".into(),
-                cluster: None,
-                install_hint: String::new(),
-            })
+            Arc::new(ExecPlugin::new("/bin/sh").arg("-c").arg(script))
         };
         let runs = || std::fs::read_to_string(&path).unwrap().lines().count();
         let lasting = AuthSource::Exec(plugin("2999-01-01T00:00:00Z"));
@@ -278,14 +355,7 @@ mod tests {
             path.display(),
             go.display()
         );
-        let plugin = ExecPlugin {
-            command: "/bin/sh".into(),
-            args: vec!["-c".into(), script.into()],
-            env: vec![],
-            api_version: "client.authentication.k8s.io/v1".into(),
-            cluster: None,
-            install_hint: String::new(),
-        };
+        let plugin = ExecPlugin::new("/bin/sh").arg("-c").arg(script);
         let credentials = Credentials::new(AuthSource::Exec(Arc::new(plugin)), Clock::system());
         for _ in 0..2 {
             let short = Duration::from_millis(100);

@@ -17,8 +17,9 @@ use super::config::ClientConfig;
 use super::connect::Connect;
 use super::dial::Dialer;
 use super::pool::Pool;
+use super::proxy::Scheme;
 use super::retry::Budget;
-use super::tls::{Tls, TlsSettings, default_provider};
+use super::tls::{Tls, TlsSettings, default_provider, proxy_config};
 use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
 use super::tuning::Tuning;
 use crate::error::{BoxError, Error, ErrorKind};
@@ -262,68 +263,56 @@ impl ClientBuilder {
             Error::new(ErrorKind::Config, "a client needs a cluster: give it a ClientConfig")
         })?;
         config.check()?;
-        let tuning = Tuning::from_env(|name| std::env::var(name).ok());
+        let mut tuning = Tuning::from_env(|name| std::env::var(name).ok());
+        tuning.gzip = config.compression();
         let tuning = self.settings.over(tuning);
+        let seams = self.seams.get_or_insert_default().clone();
+        let provider = self.provider.clone().or_else(default_provider);
+        let proxy = config.proxy.resolve(&config.server)?;
         let tls = match config.server.scheme_str() {
             Some("http") => None,
-            _ => Some(Arc::new(self.tls(config, tuning.http2)?)),
+            _ => Some(Arc::new(tls(config, provider.as_ref(), &seams, tuning.http2)?)),
         };
-        let seams = self.seams.get_or_insert_default().clone();
-        let credentials = Arc::new(Credentials::new(config.auth.clone(), seams.clock));
-        let rotating = tls.clone().filter(|tls| tls.rotates());
+        let proxy_tls = match &proxy {
+            Some(proxy) if proxy.scheme == Scheme::Https => {
+                let provider = provider.as_ref().ok_or_else(no_provider)?;
+                Some(proxy_config(&config.tls, provider)?)
+            }
+            _ => None,
+        };
+        let credentials = Arc::new(Credentials::new(config.auth_source(), seams.clock));
         let dialer = Dialer {
             host: config.server.host().unwrap_or_default().to_owned(),
             port: config.server.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 }),
-            tls,
+            tls: tls.clone(),
+            proxy,
+            proxy_tls,
             credentials: Arc::clone(&credentials),
         };
-        Ok(self.assemble(Arc::new(dialer), credentials, rotating, tuning))
+        Ok(self.assemble(Arc::new(dialer), credentials, tls, tuning))
     }
 
     /// As [`build`](Self::build) over `connector`, which cannot fail.
     pub(crate) fn build_over(self, connector: Arc<dyn Connect>) -> Client {
-        let source = self.config.as_ref().map(|config| config.auth.clone()).unwrap_or_default();
+        let source = self.config.as_ref().map(ClientConfig::auth_source).unwrap_or_default();
         let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
         let credentials = Arc::new(Credentials::new(source, clock));
-        let tuning = self.settings.over(Tuning::default());
+        let gzip = self.config.as_ref().is_none_or(ClientConfig::compression);
+        let tuning = self.settings.over(Tuning { gzip, ..Tuning::default() });
         self.assemble(connector, credentials, None, tuning)
-    }
-
-    fn tls(&self, config: &ClientConfig, http2: bool) -> Result<Tls, Error> {
-        let provider = self.provider.clone().or_else(default_provider).ok_or_else(|| {
-            Error::new(
-                ErrorKind::Config,
-                "this build has no TLS: enable the feature `ring` or `aws-lc-rs`, or give the \
-                 client builder a crypto_provider",
-            )
-        })?;
-        if config.tls.insecure {
-            tracing::warn!(
-                server = %config.server,
-                "insecure-skip-tls-verify: anybody on the network can pose as the API server"
-            );
-        }
-        let settings = TlsSettings { http1_only: !http2, ..config.tls.clone() };
-        let tls = Tls::new(settings, provider);
-        let with_origin = |error: Error| {
-            let origin = config.origin();
-            Error::new(ErrorKind::Config, format!("{origin}: TLS cannot be set up")).because(error)
-        };
-        tls.config(None).map_err(with_origin)?;
-        tls.server_name(config.server.host().unwrap_or_default()).map_err(with_origin)?;
-        Ok(tls)
     }
 
     fn assemble(
         self,
         connector: Arc<dyn Connect>,
         credentials: Arc<Credentials>,
-        rotating: Option<Arc<Tls>>,
+        tls: Option<Arc<Tls>>,
         tuning: Tuning,
     ) -> Client {
         let seams = self.seams.unwrap_or_default();
         let jitter = seams.entropy.fork("client");
         let pool = Pool::new(connector, tuning, seams.clock.clone(), jitter.clone());
+        credentials.concern(&pool, tls.clone());
         let innermost: Stack = BoxCloneSyncService::new(Transport::new(Arc::clone(&pool)));
         let stack = self.layers.into_iter().fold(innermost, |inner, wrap| wrap(inner));
         let (server, namespace, headers) = match self.config {
@@ -334,7 +323,7 @@ impl ClientBuilder {
             stack,
             pool,
             credentials,
-            rotating,
+            rotating: tls.filter(|tls| tls.rotates()),
             base: server.to_string().trim_end_matches('/').to_owned(),
             host: server.authority().map(ToString::to_string).unwrap_or_default(),
             namespace,
@@ -350,6 +339,36 @@ impl ClientBuilder {
         let manager = self.manager.as_deref().unwrap_or(DEFAULT_NAME).into();
         Client { shared: Arc::new(shared), gate: None, manager }
     }
+}
+
+fn tls(
+    config: &ClientConfig,
+    provider: Option<&Arc<CryptoProvider>>,
+    seams: &Seams,
+    http2: bool,
+) -> Result<Tls, Error> {
+    let provider = provider.ok_or_else(no_provider)?;
+    config.check_insecure()?;
+    if config.tls.insecure {
+        tracing::warn!(
+            server = %config.server,
+            "insecure-skip-tls-verify: anybody on the network can pose as the API server"
+        );
+    }
+    let settings = TlsSettings { http1_only: !http2, ..config.tls.clone() };
+    let made = Tls::new(settings, Arc::clone(provider), seams.clock.clone());
+    let tls = made.map_err(|error| error.preface(config.origin()))?;
+    let name = tls.server_name(config.server.host().unwrap_or_default());
+    name.map_err(|error| error.preface(config.origin()))?;
+    Ok(tls)
+}
+
+fn no_provider() -> Error {
+    Error::new(
+        ErrorKind::Config,
+        "this build has no TLS: enable the feature `ring` or `aws-lc-rs`, or give the client \
+         builder a crypto_provider",
+    )
 }
 
 impl fmt::Debug for ClientBuilder {

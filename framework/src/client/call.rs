@@ -283,6 +283,10 @@ impl<'a> Call<'a> {
             Failure::Status { status, code, retry_after } => {
                 let outcome = Outcome::Answered { code, retry_after };
                 let error = Error::from_status(what, status).with_retry_after(retry_after);
+                let error = match error.kind() {
+                    ErrorKind::Unauthorized => error.note(&self.shared.credentials.advice()),
+                    _ => error,
+                };
                 if writes && leaves_doubt(outcome) {
                     error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
                 } else {

@@ -1,4 +1,5 @@
-//! Opens TCP connections to the API server, with TLS unless it is plain HTTP on this machine.
+//! Opens TCP connections to the API server, through a proxy if there is one, with TLS unless it is
+//! plain HTTP.
 
 use std::future::Future;
 use std::io;
@@ -6,16 +7,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ClientConfig;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use super::auth::Credentials;
-use super::connect::{BoxIo, Connect, Opened, Opening};
-use super::tls::{Tls, into_io};
+use super::connect::{BoxIo, Connect, Io, Opened, Opening};
+use super::proxy::{self, Proxy};
+use super::tls::{Tls, into_io, server_name};
 
-/// For name lookup, TCP and TLS together.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For name lookup, TCP, the way through a proxy and TLS together. Less than the 10 s in which the
+/// answer to a read must begin, so that the error tells what it was that took so long.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
+/// An address of a host that has several is given at least this time.
+const LEAST_SHARE: Duration = Duration::from_secs(1);
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_PROBES: u32 = 3;
@@ -30,29 +36,67 @@ pub(crate) struct Dialer {
     pub(crate) port: u16,
     /// `None` for plain HTTP.
     pub(crate) tls: Option<Arc<Tls>>,
-    /// May hand out the client certificate.
+    pub(crate) proxy: Option<Arc<Proxy>>,
+    /// For TLS to an `https://` proxy.
+    pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
+    /// May hand out the client certificate; retires connections of before.
     pub(crate) credentials: Arc<Credentials>,
 }
 
 impl Dialer {
+    /// A handshake that fails has the certificates looked at, and is tried again if they changed.
     async fn dial(&self) -> io::Result<Opened> {
-        let host = self.host.trim_start_matches('[').trim_end_matches(']');
-        let tcp = TcpStream::connect((host, self.port)).await?;
-        tune(&tcp)?;
+        let error = match self.dial_once().await {
+            Err(error) if is_tls(&error) => error,
+            result => return result,
+        };
+        match &self.tls {
+            Some(tls) if tls.renew_now().await => {
+                self.credentials.retire();
+                self.dial_once().await
+            }
+            _ => Err(error),
+        }
+    }
+
+    async fn dial_once(&self) -> io::Result<Opened> {
+        match &self.proxy {
+            Some(proxy) => {
+                let io = self.through(proxy).await?;
+                self.secure(io).await
+            }
+            None => self.secure(tcp(&self.host, self.port).await?).await,
+        }
+    }
+
+    /// A stream to the API server through `proxy`.
+    async fn through(&self, proxy: &Proxy) -> io::Result<BoxIo> {
+        let tcp = tcp(&proxy.host, proxy.port).await;
+        let tcp = tcp.map_err(|error| proxy::Failed::unreachable(proxy, error))?;
+        let io: BoxIo = match &self.proxy_tls {
+            Some(config) => {
+                let name = server_name(&proxy.host).map_err(into_io)?;
+                let stream = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;
+                let failed = |error| proxy::Failed::unreachable(proxy, TlsFailed(error));
+                Box::new(stream.map_err(failed)?)
+            }
+            None => Box::new(tcp),
+        };
+        proxy::open(proxy, io, &self.host, self.port).await
+    }
+
+    /// TLS over `io`, unless the server speaks plain HTTP.
+    async fn secure(&self, io: impl Io + 'static) -> io::Result<Opened> {
         let Some(tls) = &self.tls else {
-            return Ok(Opened { io: Box::new(tcp), http2: false });
+            return Ok(Opened { io: Box::new(io), http2: false });
         };
         let identity = self.credentials.identity().await.map_err(into_io)?;
         let config = tls.config(identity).map_err(into_io)?;
         let name = tls.server_name(&self.host).map_err(into_io)?;
-        let stream = match TlsConnector::from(config).connect(name, tcp).await {
-            Ok(stream) => stream,
-            Err(error) => {
-                // Perhaps a certificate was rotated.
-                tls.forget();
-                return Err(io::Error::new(error.kind(), TlsFailed(error)));
-            }
-        };
+        let stream = TlsConnector::from(config)
+            .connect(name, io)
+            .await
+            .map_err(|error| io::Error::new(error.kind(), TlsFailed(error)))?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok(Opened { io: Box::new(stream), http2 })
     }
@@ -68,10 +112,51 @@ impl Connect for Dialer {
             tokio::time::timeout(CONNECT_TIMEOUT, self.dial()).await.unwrap_or_else(|_| {
                 let seconds = CONNECT_TIMEOUT.as_secs();
                 let text = format!("not connected within {seconds} s");
-                Err(io::Error::new(io::ErrorKind::TimedOut, text))
+                Err(match &self.proxy {
+                    Some(proxy) => {
+                        let advice = "check that it runs and can reach the API server";
+                        proxy::Failed::new(proxy, format_args!("did not help: {text}"), advice)
+                    }
+                    None => io::Error::new(io::ErrorKind::TimedOut, text),
+                })
             })
         })
     }
+}
+
+/// Tries the host's addresses in the resolver's order; one that does not answer leaves time for the
+/// next.
+async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    let addresses: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
+    let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+    let share = (CONNECT_TIMEOUT / count).max(LEAST_SHARE);
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
+    for address in addresses {
+        let silent = || io::Error::new(io::ErrorKind::TimedOut, format!("{address} is silent"));
+        let connected = tokio::time::timeout(share, TcpStream::connect(address)).await;
+        match connected.unwrap_or_else(|_| Err(silent())) {
+            Ok(tcp) => {
+                tune(&tcp)?;
+                return Ok(tcp);
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// The innermost cause's text.
+pub(super) fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+fn is_tls(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|inner| inner.is::<TlsFailed>())
 }
 
 fn tune(tcp: &TcpStream) -> io::Result<()> {

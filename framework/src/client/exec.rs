@@ -1,40 +1,172 @@
 //! Runs a credential plugin of a kubeconfig (`client.authentication.k8s.io`).
 //!
-//! The plugin gets no shell, no standard input, 60 s and 1 MiB of output. Its output holds
-//! credentials, so it never gets into an error or a log; its standard error goes to ours.
+//! The plugin gets no shell, 60 s and 1 MiB of output; standard input only if its configuration asks
+//! for it and ours is a terminal, and then five minutes, because somebody has to type. Arguments,
+//! environment and output hold credentials, so they never get into an error or a log; its standard
+//! error goes to ours. Absent: a list of plugins that may be run, `client.authentication.k8s.io/v1alpha1`.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::fmt;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
+use zeroize::Zeroizing;
 
 use super::secret::Secret;
+use super::tls::Pem;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
 const TIME_LIMIT: Duration = Duration::from_secs(60);
+/// For a plugin that talks to a person.
+const INTERACTIVE_TIME_LIMIT: Duration = Duration::from_secs(300);
 const OUTPUT_LIMIT: usize = 1024 * 1024;
+pub(crate) const V1: &str = "client.authentication.k8s.io/v1";
+pub(crate) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
 
-/// A credential plugin, as a kubeconfig names it.
-#[derive(Clone, Debug)]
-pub(crate) struct ExecPlugin {
-    /// Program; a bare name is looked for in `PATH`.
+/// Does a [credential plugin](ExecPlugin) get our standard input?
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InteractiveMode {
+    /// No: its standard input is empty.
+    #[default]
+    Never,
+    /// If it is a terminal.
+    IfAvailable,
+    /// Yes, and it is an error where it is no terminal.
+    Always,
+}
+
+impl InteractiveMode {
+    fn takes_input(self, terminal: bool) -> Result<bool, &'static str> {
+        match self {
+            Self::Never => Ok(false),
+            Self::IfAvailable => Ok(terminal),
+            Self::Always if terminal => Ok(true),
+            Self::Always => Err("it wants to talk to somebody (interactiveMode: Always), but \
+                                 standard input is no terminal; log in with another method"),
+        }
+    }
+}
+
+/// A credential plugin: a program that prints a token or a client certificate, as `kubectl` runs it
+/// too. Its `Debug` shows neither arguments nor environment.
+///
+/// A kubeconfig names one under `exec`; in code:
+///
+/// ```
+/// use windlass::client::{ClientConfig, ExecPlugin};
+///
+/// # fn main() -> Result<(), windlass::Error> {
+/// let plugin = ExecPlugin::new("cloud-login").arg("token").arg("--cluster=shop");
+/// let config = ClientConfig::new("https://api.example:6443")?.with_exec(plugin);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ExecPlugin {
     pub(crate) command: PathBuf,
-    /// Arguments; some plugins take secrets there.
     pub(crate) args: Vec<Secret>,
-    /// Added to our environment.
     pub(crate) env: Vec<(String, Secret)>,
-    /// `client.authentication.k8s.io/v1` or `…/v1beta1`.
-    pub(crate) api_version: String,
-    /// `spec.cluster` of what the plugin is told, if it asked for it.
-    pub(crate) cluster: Option<Value>,
-    /// What to tell somebody who does not have the program.
+    pub(crate) api_version: &'static str,
+    pub(crate) interactive: InteractiveMode,
+    /// Does it want to be told about the cluster?
+    pub(crate) wants_cluster: bool,
+    /// What the cluster's kubeconfig entry says to the plugin.
+    pub(crate) extension: Value,
     pub(crate) install_hint: String,
+    /// What it is told about the cluster, if it wants to be.
+    pub(crate) cluster: Option<ClusterInfo>,
+    /// Where it is configured, for error texts.
+    pub(crate) origin: String,
+}
+
+/// `spec.cluster` of what a plugin is told.
+#[derive(Clone)]
+pub(crate) struct ClusterInfo {
+    pub(crate) spec: Value,
+    /// Read when the plugin is run.
+    pub(crate) ca: Option<Pem>,
+}
+
+impl ExecPlugin {
+    /// The program `command`, of version `client.authentication.k8s.io/v1`. A bare name is looked
+    /// for in `PATH`. It gets no arguments and no standard input.
+    pub fn new(command: impl Into<PathBuf>) -> Self {
+        Self {
+            command: command.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            api_version: V1,
+            interactive: InteractiveMode::Never,
+            wants_cluster: false,
+            extension: Value::Null,
+            install_hint: String::new(),
+            cluster: None,
+            origin: String::new(),
+        }
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl Into<Secret>) -> Self {
+        self.args.push(argument.into());
+        self
+    }
+
+    /// Adds a variable to the environment, which is ours besides.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl Into<Secret>) -> Self {
+        self.env.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The plugin speaks version `client.authentication.k8s.io/v1beta1`.
+    #[must_use]
+    pub fn v1beta1(mut self) -> Self {
+        self.api_version = V1BETA1;
+        self
+    }
+
+    /// Whether it gets our standard input. Default: never.
+    #[must_use]
+    pub fn interactive(mut self, mode: InteractiveMode) -> Self {
+        self.interactive = mode;
+        self
+    }
+
+    /// Tells it the cluster's address, CA and proxy.
+    #[must_use]
+    pub fn with_cluster_info(mut self) -> Self {
+        self.wants_cluster = true;
+        self
+    }
+
+    /// What to tell somebody who does not have the program.
+    #[must_use]
+    pub fn install_hint(mut self, hint: &str) -> Self {
+        self.install_hint = hint.to_owned();
+        self
+    }
+}
+
+impl fmt::Debug for ExecPlugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExecPlugin")
+            .field("command", &self.command)
+            .field("api_version", &self.api_version)
+            .field("interactive", &self.interactive)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What a plugin handed out.
@@ -72,35 +204,35 @@ impl ExecPlugin {
     /// # Cancel safety
     /// Dropping it kills the plugin.
     pub(crate) async fn run(&self, clock: &Clock) -> Result<ExecCredential, Error> {
-        let output = match clock.within(TIME_LIMIT, self.output()).await {
-            Some(output) => output?,
-            None => {
-                let seconds = TIME_LIMIT.as_secs();
-                return Err(self.error(format!("it did not end within {seconds} s")));
-            }
-        };
-        self.read(&output)
+        let terminal = std::io::stdin().is_terminal();
+        let input = self.interactive.takes_input(terminal).map_err(|why| self.error(why))?;
+        let limit = if input { INTERACTIVE_TIME_LIMIT } else { TIME_LIMIT };
+        match clock.within(limit, self.output(input)).await {
+            Some(output) => self.read(&output?),
+            None => Err(self.error(format!("it did not end within {} s", limit.as_secs()))),
+        }
     }
 
-    async fn output(&self) -> Result<Vec<u8>, Error> {
-        let mut command = Command::new(&self.command);
+    async fn output(&self, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
+        let program = self.program()?;
+        tracing::debug!(program = %program.display(), input, "asking the credential plugin");
+        let mut command = Command::new(program);
         command
             .args(self.args.iter().map(Secret::expose))
             .envs(self.env.iter().map(|(name, value)| (name, value.expose())))
-            .env("KUBERNETES_EXEC_INFO", self.exec_info())
-            .stdin(Stdio::null())
+            .env("KUBERNETES_EXEC_INFO", self.exec_info(input).await?.expose())
+            .stdin(if input { Stdio::inherit() } else { Stdio::null() })
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
             .kill_on_drop(true);
         let mut child = command.spawn().map_err(|error| {
-            let hint = if self.install_hint.is_empty() {
-                String::new()
-            } else {
-                format!("; {}", self.install_hint.trim())
-            };
-            self.error(format!("it does not start{hint}")).because(error)
+            if error.kind() == std::io::ErrorKind::NotFound {
+                return self.missing().because(error);
+            }
+            self.error(format!("it does not start: {error}")).because(error)
         })?;
-        let mut output = Vec::new();
+        // Tokens and certificates fit, so that no smaller buffer is left behind.
+        let mut output = Zeroizing::new(Vec::with_capacity(32 * 1024));
         if let Some(stdout) = child.stdout.take() {
             let mut stdout = stdout.take(OUTPUT_LIMIT as u64 + 1);
             stdout
@@ -121,13 +253,39 @@ impl ExecPlugin {
         Ok(output)
     }
 
-    fn exec_info(&self) -> String {
-        let mut spec = json!({ "interactive": false });
-        if let Some(cluster) = &self.cluster {
-            spec["cluster"] = cluster.clone();
+    /// The program's absolute path.
+    fn program(&self) -> Result<PathBuf, Error> {
+        if self.command.components().count() > 1 || self.command.is_absolute() {
+            let absolute = std::path::absolute(&self.command);
+            return Ok(absolute.unwrap_or_else(|_| self.command.clone()));
         }
-        json!({ "apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec })
-            .to_string()
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        find(&path, &self.command).ok_or_else(|| self.missing())
+    }
+
+    fn missing(&self) -> Error {
+        let hint: String = self.install_hint.trim().chars().map(printable).collect();
+        let hint = if hint.is_empty() { hint } else { format!(": {hint}") };
+        self.error(format!("there is no such program; install it, or correct its path{hint}"))
+    }
+
+    /// What the plugin is told. A secret, because a proxy's password may be in it.
+    async fn exec_info(&self, input: bool) -> Result<Secret, Error> {
+        let mut spec = json!({ "interactive": input });
+        if let Some(cluster) = &self.cluster {
+            spec["cluster"] = cluster.spec.clone();
+            if let Some(ca) = &cluster.ca {
+                let ca = ca.load().await.map_err(|error| self.error(error))?;
+                let ca = STANDARD.encode(ca.expose().as_bytes());
+                spec["cluster"]["certificate-authority-data"] = json!(ca);
+            }
+            if !self.extension.is_null() {
+                spec["cluster"]["config"] = self.extension.clone();
+            }
+        }
+        let info =
+            json!({ "apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec });
+        Ok(info.to_string().into())
     }
 
     fn read(&self, output: &[u8]) -> Result<ExecCredential, Error> {
@@ -144,7 +302,9 @@ impl ExecPlugin {
         }
         let status = answer.status.unwrap_or_default();
         let token = status.token.filter(|token| !token.is_empty());
-        let identity = match (status.client_certificate_data, status.client_key_data) {
+        let given = |pem: Option<Secret>| pem.filter(|pem| !pem.is_empty());
+        let certificate = given(status.client_certificate_data);
+        let identity = match (certificate, given(status.client_key_data)) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
             _ => return Err(self.error("it gave a client certificate or key without the other")),
@@ -155,13 +315,40 @@ impl ExecPlugin {
         Ok(ExecCredential { token, identity, expires: status.expiration_timestamp })
     }
 
-    fn error(&self, why: impl std::fmt::Display) -> Error {
+    fn error(&self, why: impl fmt::Display) -> Error {
         let command = self.command.display();
-        Error::new(
-            ErrorKind::Config,
-            format!("cannot get credentials from the plugin {command}: {why}"),
-        )
+        let origin = match self.origin.as_str() {
+            "" => String::new(),
+            origin => format!("{origin}: "),
+        };
+        let text = format!("{origin}cannot get credentials from the plugin {command}: {why}");
+        Error::new(ErrorKind::Config, text)
     }
+}
+
+/// The first program `name` in the absolute folders of `path`. As in Go, nothing that merely lies in
+/// the working directory is run.
+fn find(path: &OsStr, name: &Path) -> Option<PathBuf> {
+    std::env::split_paths(path)
+        .filter(|folder| folder.is_absolute())
+        .map(|folder| folder.join(name))
+        .find(|file| is_program(file))
+}
+
+#[cfg(unix)]
+fn is_program(file: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    file.metadata().is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(file: &Path) -> bool {
+    file.is_file() || file.with_extension("exe").is_file()
+}
+
+/// Somebody else's text must not steer our terminal.
+fn printable(c: char) -> char {
+    if c.is_control() && c != '\n' && c != '\t' { '?' } else { c }
 }
 
 #[cfg(test)]
@@ -169,14 +356,7 @@ mod tests {
     use super::*;
 
     fn shell(script: &str) -> ExecPlugin {
-        ExecPlugin {
-            command: "/bin/sh".into(),
-            args: vec!["-c".into(), script.into()],
-            env: vec![("PLUGIN_SECRET".into(), "canary-env".into())],
-            api_version: "client.authentication.k8s.io/v1".into(),
-            cluster: None,
-            install_hint: String::new(),
-        }
+        ExecPlugin::new("/bin/sh").arg("-c").arg(script).env("PLUGIN_SECRET", "canary-env")
     }
 
     const HEAD: &str = r#"{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential""#;
@@ -224,10 +404,91 @@ mod tests {
 
     #[tokio::test]
     async fn a_missing_plugin_tells_how_to_install_it() {
-        let mut plugin = shell("");
-        plugin.command = "/nonexistent/plugin".into();
-        plugin.install_hint = "install it with: example".into();
+        let plugin =
+            ExecPlugin::new("/nonexistent/plugin").install_hint("install it with: example");
         let error = plugin.run(&Clock::system()).await.unwrap_err();
         assert!(error.to_string().contains("install it with: example"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_missing_plugin_of_a_bare_name_is_told_without_control_characters() {
+        let mut plugin =
+            ExecPlugin::new("windlass-no-such-plugin").install_hint("run \u{1b}[1mthis");
+        plugin.origin = "context \"dev\" of /etc/config".to_owned();
+        let text = plugin.run(&Clock::system()).await.unwrap_err().to_string();
+        assert!(text.contains("context \"dev\" of /etc/config"), "{text}");
+        assert!(text.contains("install it") && text.contains("run ?[1mthis"), "{text}");
+    }
+
+    #[test]
+    fn a_bare_name_is_looked_for_in_the_absolute_folders_of_path_alone() {
+        let path = std::env::join_paths(["", ".", "/nonexistent", "/bin"]).unwrap();
+        assert_eq!(find(&path, Path::new("sh")).unwrap(), Path::new("/bin/sh"));
+        let path = std::env::join_paths(["", ".", "src"]).unwrap();
+        assert_eq!(find(&path, Path::new("sh")), None);
+        // A folder or a file that cannot be executed is no program.
+        assert_eq!(find(OsStr::new("/"), Path::new("etc")), None);
+        assert_eq!(find(OsStr::new("/etc"), Path::new("passwd")), None);
+    }
+
+    #[test]
+    fn a_plugin_gets_standard_input_as_its_mode_says() {
+        use InteractiveMode::{Always, IfAvailable, Never};
+        let table = [
+            (Never, true, Ok(false)),
+            (Never, false, Ok(false)),
+            (IfAvailable, true, Ok(true)),
+            (IfAvailable, false, Ok(false)),
+            (Always, true, Ok(true)),
+        ];
+        for (mode, terminal, input) in table {
+            assert_eq!(mode.takes_input(terminal), input, "{mode:?} {terminal}");
+        }
+        assert!(Always.takes_input(false).unwrap_err().contains("no terminal"));
+    }
+
+    #[tokio::test]
+    async fn a_plugin_without_input_reads_nothing() {
+        let script = format!(r#"cat; printf '%s' '{HEAD},"status":{{"token":"t"}}}}'"#);
+        let credential = shell(&script).run(&Clock::system()).await.unwrap();
+        assert_eq!(credential.token.unwrap().expose(), "t");
+    }
+
+    #[tokio::test]
+    async fn a_plugin_that_asks_is_told_the_cluster_with_the_content_of_the_ca_file() {
+        let folder = std::env::temp_dir().join(format!("windlass-exec-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("ca.crt"), "PEM").unwrap();
+        let mut plugin = shell("").with_cluster_info();
+        plugin.extension = json!({"audience": "shop"});
+        let spec = json!({"server": "https://one.example", "config": null});
+        let ca = Some(Pem::File(folder.join("ca.crt")));
+        plugin.cluster = Some(ClusterInfo { spec, ca });
+        let info: Value =
+            serde_json::from_str(plugin.exec_info(true).await.unwrap().expose()).unwrap();
+        assert_eq!(
+            info,
+            json!({
+                "apiVersion": V1,
+                "kind": "ExecCredential",
+                "spec": {
+                    "interactive": true,
+                    "cluster": {
+                        "server": "https://one.example",
+                        "certificate-authority-data": "UEVN",
+                        "config": {"audience": "shop"},
+                    },
+                },
+            })
+        );
+        std::fs::remove_file(folder.join("ca.crt")).unwrap();
+        let text = plugin.exec_info(true).await.unwrap_err().to_string();
+        assert!(text.contains("ca.crt"), "{text}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_plugin_that_does_not_end_is_killed_after_a_minute() {
+        let error = shell("exec sleep 1000").run(&Clock::system()).await.unwrap_err();
+        assert!(error.to_string().contains("60 s"), "{error}");
     }
 }

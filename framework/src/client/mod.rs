@@ -3,8 +3,8 @@
 //! A call becomes one or more attempts (`retry` decides), each attempt goes through the
 //! layers that a user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from
 //! the seams' clock and randomness from a fork of their entropy, so a run in memory repeats itself.
-//! Not here: client-side rate limits (API servers have priority and fairness), proxies, and the
-//! caching of discovery.
+//! Not here: client-side rate limits (API servers have priority and fairness), and the caching of
+//! discovery.
 
 mod attempt;
 mod auth;
@@ -19,6 +19,7 @@ mod gate;
 mod gzip;
 mod pool;
 mod prepared;
+mod proxy;
 mod retry;
 mod secret;
 mod stream;
@@ -27,8 +28,9 @@ mod transport;
 mod tuning;
 
 pub use builder::ClientBuilder;
-pub use config::ClientConfig;
+pub use config::{ClientConfig, Impersonation};
 pub use connect::{BoxIo, Connect, Io, Opened, Opening};
+pub use exec::{ExecPlugin, InteractiveMode};
 pub use gate::WriteGate;
 pub use prepared::{Prepared, Response, Verb};
 pub use secret::Secret;
@@ -53,7 +55,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Reads `KUBECONFIG`, `~/.kube/config` or the in-cluster configuration.
+    /// Reads `KUBECONFIG`, the in-cluster configuration or `~/.kube/config`, the first that is there.
     ///
     /// # Errors
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) when nothing is configured, or it is wrong.

@@ -1,18 +1,21 @@
-//! A string that does not get into logs.
+//! A string that does not get into logs, and not into memory that is given back.
 
 use std::fmt;
 
 use serde::Deserialize;
+use zeroize::Zeroizing;
 
-/// A token, password or key. It has no `Display`, and its `Debug` prints `[redacted]`.
+/// A token, password or key. It has no `Display`, its `Debug` prints `[redacted]`, and its memory is
+/// overwritten when it is dropped. Copies that others make of it (an HTTP header on its way, the
+/// TLS library's key) are not.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
+#[serde(from = "String")]
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// Wraps `value`.
     pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
+        Self(Zeroizing::new(value.into()))
     }
 
     /// The value, for the one place that sends it.
@@ -34,12 +37,28 @@ impl fmt::Debug for Secret {
 
 impl From<String> for Secret {
     fn from(value: String) -> Self {
-        Self(value)
+        Self(Zeroizing::new(value))
     }
 }
 
 impl From<&str> for Secret {
     fn from(value: &str) -> Self {
-        Self(value.to_owned())
+        Self::new(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_overwritten_when_it_is_dropped_and_never_printed() {
+        // Memory that was given back cannot be looked at without `unsafe`; that the type asks for
+        // the overwriting can.
+        fn overwrites<T: zeroize::ZeroizeOnDrop>(_: &T) {}
+        let secret = Secret::new("canary");
+        overwrites(&secret.0);
+        assert_eq!(format!("{secret:?}"), "[redacted]");
+        assert_eq!(secret.expose(), "canary");
     }
 }

@@ -1,5 +1,7 @@
 //! TLS settings of a connection: roots, client certificate, server name.
 //!
+//! Certificates that come from files are read when the client is made, and looked at again at most
+//! once a minute while it sends requests; `auth` retires the open connections when they changed.
 //! No process-wide crypto provider is read or set; the provider is a value.
 
 use std::fmt;
@@ -18,10 +20,13 @@ use tokio::time::Instant;
 
 use super::auth::Identity;
 use super::secret::Secret;
+use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 
-/// Files are read again when they were read so long ago.
+/// Files are looked at again when they were looked at so long ago.
 const FILE_AGE: Duration = Duration::from_secs(60);
+/// The same after files that could not be used: somebody may be in the middle of replacing them.
+const BROKEN_FILE_AGE: Duration = Duration::from_secs(5);
 
 /// PEM text, or the file that holds it.
 #[derive(Clone, Debug)]
@@ -34,10 +39,38 @@ impl Pem {
     fn read(&self) -> Result<Secret, Error> {
         match self {
             Self::Inline(text) => Ok(text.clone()),
-            Self::File(path) => std::fs::read_to_string(path)
-                .map(Secret::from)
-                .map_err(|error| config(format!("cannot read {}", path.display())).because(error)),
+            Self::File(path) => {
+                std::fs::read_to_string(path).map(Secret::from).map_err(|e| self.unreadable(e))
+            }
         }
+    }
+
+    /// As `read`, without blocking the thread.
+    pub(crate) async fn load(&self) -> Result<Secret, Error> {
+        match self {
+            Self::Inline(text) => Ok(text.clone()),
+            Self::File(path) => {
+                let read = tokio::fs::read_to_string(path).await;
+                read.map(Secret::from).map_err(|error| self.unreadable(error))
+            }
+        }
+    }
+
+    fn unreadable(&self, error: io::Error) -> Error {
+        let Self::File(path) = self else { return config("PEM text is unreadable") };
+        config(format!("cannot read {}: {error}; correct the path", path.display())).because(error)
+    }
+
+    /// What error texts call it: `certificate-authority /etc/ca.crt`.
+    fn called(&self, key: &str) -> String {
+        match self {
+            Self::Inline(_) => format!("{key}-data"),
+            Self::File(path) => format!("{key} {}", path.display()),
+        }
+    }
+
+    fn is_file(&self) -> bool {
+        matches!(self, Self::File(_))
     }
 }
 
@@ -56,80 +89,207 @@ pub(crate) struct TlsSettings {
     pub(crate) http1_only: bool,
 }
 
-/// Makes TLS configurations, and remembers the last one for a minute.
+/// The texts that the settings name, as they were last read.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Material {
+    ca: Option<Secret>,
+    identity: Option<(Secret, Secret)>,
+}
+
+/// Makes TLS configurations, and notices when the files behind them change.
 pub(crate) struct Tls {
     settings: TlsSettings,
     provider: Arc<CryptoProvider>,
-    last: Mutex<Option<Last>>,
+    clock: Clock,
+    state: Mutex<State>,
+    /// Held while files are read.
+    reading: tokio::sync::Mutex<()>,
 }
 
-struct Last {
-    made: Instant,
+struct State {
+    material: Material,
+    roots: Arc<RootCertStore>,
+    /// When the files are to be looked at again.
+    due: Instant,
+    /// Were they unusable when they were last looked at?
+    broken: bool,
+    made: Option<Made>,
+}
+
+/// A configuration, and the client certificate of a plugin that is in it.
+struct Made {
     identity: Option<Identity>,
     config: Arc<ClientConfig>,
 }
 
 impl Tls {
-    pub(crate) fn new(settings: TlsSettings, provider: Arc<CryptoProvider>) -> Self {
-        Self { settings, provider, last: Mutex::default() }
+    /// Reads the files, blocking the thread.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Config`] that names the file that cannot be read or used.
+    pub(crate) fn new(
+        settings: TlsSettings,
+        provider: Arc<CryptoProvider>,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let identity = match &settings.identity {
+            Some((certificate, key)) => Some((certificate.read()?, key.read()?)),
+            None => None,
+        };
+        let ca = settings.ca.as_ref().map(Pem::read).transpose()?;
+        let material = Material { ca, identity };
+        let roots = settings.roots(&material)?;
+        let state = Mutex::new(State {
+            material,
+            roots,
+            due: clock.now() + FILE_AGE,
+            broken: false,
+            made: None,
+        });
+        let tls = Self { settings, provider, clock, state, reading: tokio::sync::Mutex::default() };
+        tls.config(None)?;
+        Ok(tls)
     }
 
     /// The name that the certificate of `host` must carry.
     pub(crate) fn server_name(&self, host: &str) -> Result<ServerName<'static>, Error> {
-        let name = self.settings.server_name.as_deref().unwrap_or(host);
-        let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
-        ServerName::try_from(name.clone()).map_err(|error| {
-            config(format!("`{name}` can be no name in a server certificate")).because(error)
-        })
+        server_name(self.settings.server_name.as_deref().unwrap_or(host))
     }
 
     /// The configuration for a handshake now; `identity` overrides the client certificate.
     pub(crate) fn config(&self, identity: Option<Identity>) -> Result<Arc<ClientConfig>, Error> {
-        let now = Instant::now();
-        if let Some(last) = &*self.last.lock()
-            && now < last.made + FILE_AGE
-            && last.identity.as_ref().map(Arc::as_ptr) == identity.as_ref().map(Arc::as_ptr)
+        let mut state = self.state.lock();
+        if let Some(made) = &state.made
+            && made.identity.as_ref().map(Arc::as_ptr) == identity.as_ref().map(Arc::as_ptr)
         {
-            return Ok(Arc::clone(&last.config));
+            return Ok(Arc::clone(&made.config));
         }
-        let made = Arc::new(self.make(identity.as_deref())?);
-        *self.last.lock() = Some(Last { made: now, identity, config: Arc::clone(&made) });
-        Ok(made)
+        let shown = identity.as_deref().or(state.material.identity.as_ref());
+        let config = Arc::new(self.make(Arc::clone(&state.roots), shown)?);
+        state.made = Some(Made { identity, config: Arc::clone(&config) });
+        Ok(config)
     }
 
     /// Does the client certificate come from a file, which somebody may rotate?
     pub(crate) fn rotates(&self) -> bool {
-        matches!(&self.settings.identity, Some((Pem::File(_), _) | (_, Pem::File(_))))
+        let pair = self.settings.identity.as_ref();
+        pair.is_some_and(|(certificate, key)| certificate.is_file() || key.is_file())
     }
 
-    /// A handshake failed, or the server refused the client: the next one reads the files again.
+    /// Is there a client certificate in the settings?
+    pub(crate) fn has_identity(&self) -> bool {
+        self.settings.identity.is_some()
+    }
+
+    fn has_files(&self) -> bool {
+        self.rotates() || self.settings.ca.as_ref().is_some_and(Pem::is_file)
+    }
+
+    /// The server refused the client: the files are read again before the next request.
     pub(crate) fn forget(&self) {
-        *self.last.lock() = None;
+        self.state.lock().due = self.clock.now();
     }
 
-    fn make(&self, identity: Option<&(Secret, Secret)>) -> Result<ClientConfig, Error> {
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&self.provider))
-            .with_safe_default_protocol_versions()
-            .map_err(|error| config("the TLS provider is unusable").because(error))?;
+    /// Looks at the files if a minute has passed since they were last looked at; true when they
+    /// changed, so that open connections are those of before. Files that cannot be used (somebody
+    /// may be replacing them) change nothing, and are looked at again soon.
+    ///
+    /// # Cancel safety
+    /// Safe: the next call begins again.
+    pub(crate) async fn renew(&self) -> bool {
+        if !self.has_files() || self.clock.now() < self.state.lock().due {
+            return false;
+        }
+        // Whoever reads already does it for all; nobody waits for a disk.
+        let Ok(_turn) = self.reading.try_lock() else { return false };
+        self.reread().await
+    }
+
+    /// As [`renew`](Self::renew), at once: a handshake failed, perhaps because of what changed.
+    pub(crate) async fn renew_now(&self) -> bool {
+        if !self.has_files() {
+            return false;
+        }
+        let before = self.state.lock().material.clone();
+        let _turn = self.reading.lock().await;
+        // Another connection may have read them while this one waited.
+        self.state.lock().material != before || self.reread().await
+    }
+
+    async fn reread(&self) -> bool {
+        match self.load().await {
+            Ok(None) => {
+                let mut state = self.state.lock();
+                (state.due, state.broken) = (self.clock.now() + FILE_AGE, false);
+                false
+            }
+            Ok(Some((material, roots, config))) => {
+                let mut state = self.state.lock();
+                state.made = Some(Made { identity: None, config });
+                (state.material, state.roots) = (material, roots);
+                (state.due, state.broken) = (self.clock.now() + FILE_AGE, false);
+                drop(state);
+                tracing::info!("certificates changed: new connections are made with the new ones");
+                true
+            }
+            Err(error) => {
+                let mut state = self.state.lock();
+                state.due = self.clock.now() + BROKEN_FILE_AGE;
+                let told = std::mem::replace(&mut state.broken, true);
+                drop(state);
+                if !told {
+                    tracing::warn!(%error, "going on with the certificates that were read before");
+                }
+                false
+            }
+        }
+    }
+
+    /// What the files say now, and that it can be used; `None` when it is what they said before.
+    #[allow(clippy::type_complexity)]
+    async fn load(
+        &self,
+    ) -> Result<Option<(Material, Arc<RootCertStore>, Arc<ClientConfig>)>, Error> {
+        let identity = match &self.settings.identity {
+            Some((certificate, key)) => Some((certificate.load().await?, key.load().await?)),
+            None => None,
+        };
+        let ca = match &self.settings.ca {
+            Some(ca) => Some(ca.load().await?),
+            None => None,
+        };
+        let read = Material { ca, identity };
+        if read == self.state.lock().material {
+            return Ok(None);
+        }
+        let roots = self.settings.roots(&read)?;
+        let config = self.make(Arc::clone(&roots), read.identity.as_ref())?;
+        Ok(Some((read, roots, Arc::new(config))))
+    }
+
+    fn make(
+        &self,
+        roots: Arc<RootCertStore>,
+        identity: Option<&(Secret, Secret)>,
+    ) -> Result<ClientConfig, Error> {
+        let builder = builder(&self.provider)?;
         let builder = if self.settings.insecure {
             let verifier = Arc::new(TrustAnybody(Arc::clone(&self.provider)));
             builder.dangerous().with_custom_certificate_verifier(verifier)
         } else {
-            builder.with_root_certificates(self.roots()?)
-        };
-        let read;
-        let identity = match (identity, &self.settings.identity) {
-            (Some(identity), _) => Some(identity),
-            (None, Some((certificate, key))) => {
-                read = (certificate.read()?, key.read()?);
-                Some(&read)
-            }
-            (None, None) => None,
+            builder.with_root_certificates(roots)
         };
         let mut made = match identity {
-            Some((certificate, key)) => builder
-                .with_client_auth_cert(certificates(certificate)?, private_key(key)?)
-                .map_err(|error| config("the client certificate is unusable").because(error))?,
+            Some((certificate, key)) => {
+                let (first, second) = self.settings.identity_called();
+                let certificates = certificates(certificate, &first)?;
+                builder.with_client_auth_cert(certificates, private_key(key, &second)?).map_err(
+                    |error| {
+                        let text = format!("{first} and {second} do not make a client certificate");
+                        config(format!("{text}: {error}; do they belong together?")).because(error)
+                    },
+                )?
+            }
             None => builder.with_no_client_auth(),
         };
         made.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
@@ -138,27 +298,69 @@ impl Tls {
         }
         Ok(made)
     }
+}
 
-    fn roots(&self) -> Result<RootCertStore, Error> {
+impl TlsSettings {
+    fn roots(&self, material: &Material) -> Result<Arc<RootCertStore>, Error> {
         let mut roots = RootCertStore::empty();
-        let Some(ca) = &self.settings.ca else {
-            let found = rustls_native_certs::load_native_certs();
-            let (added, _) = roots.add_parsable_certificates(found.certs);
-            if added == 0 {
-                return Err(config(
-                    "this machine has no trusted root certificates, and the cluster names no \
-                     certificate-authority; name one, or install the ca-certificates package",
-                ));
-            }
-            return Ok(roots);
-        };
-        for certificate in certificates(&ca.read()?)? {
-            roots
-                .add(certificate)
-                .map_err(|error| config("a CA certificate is unusable").because(error))?;
+        match (&self.ca, &material.ca) {
+            _ if self.insecure => {}
+            (Some(ca), Some(text)) => add_roots(&mut roots, text, &ca.called(CA))?,
+            _ if add_system_roots(&mut roots) == 0 => return Err(no_system_roots()),
+            _ => {}
         }
-        Ok(roots)
+        Ok(Arc::new(roots))
     }
+
+    /// What error texts call client certificate and key.
+    fn identity_called(&self) -> (String, String) {
+        self.identity.as_ref().map_or_else(
+            || ("the plugin's client certificate".to_owned(), "its key".to_owned()),
+            |(certificate, key)| {
+                (certificate.called("client-certificate"), key.called("client-key"))
+            },
+        )
+    }
+}
+
+const CA: &str = "certificate-authority";
+
+/// For TLS to an `https://` proxy: the system's roots and the cluster's, no client certificate.
+///
+/// # Errors
+/// [`ErrorKind::Config`] when there are neither.
+pub(crate) fn proxy_config(
+    settings: &TlsSettings,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<ClientConfig>, Error> {
+    let mut roots = RootCertStore::empty();
+    let added = add_system_roots(&mut roots);
+    match &settings.ca {
+        Some(ca) => add_roots(&mut roots, &ca.read()?, &ca.called(CA))?,
+        None if added == 0 => return Err(no_system_roots()),
+        None => {}
+    }
+    Ok(Arc::new(builder(provider)?.with_root_certificates(roots).with_no_client_auth()))
+}
+
+fn builder(
+    provider: &Arc<CryptoProvider>,
+) -> Result<rustls::ConfigBuilder<ClientConfig, rustls::WantsVerifier>, Error> {
+    ClientConfig::builder_with_provider(Arc::clone(provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| config("the TLS provider is unusable").because(error))
+}
+
+/// `name` as a certificate carries it.
+pub(crate) fn server_name(name: &str) -> Result<ServerName<'static>, Error> {
+    let name = name.trim_start_matches('[').trim_end_matches(']').to_owned();
+    ServerName::try_from(name.clone()).map_err(|error| {
+        let text = format!(
+            "`{name}` can be no name in a server certificate; give a host name or an IP address as \
+             tls-server-name"
+        );
+        config(text).because(error)
+    })
 }
 
 impl fmt::Debug for Tls {
@@ -167,29 +369,56 @@ impl fmt::Debug for Tls {
     }
 }
 
-fn certificates(pem: &Secret) -> Result<Vec<CertificateDer<'static>>, Error> {
-    let found: Result<Vec<_>, _> =
-        CertificateDer::pem_slice_iter(pem.expose().as_bytes()).collect();
-    let found = found.map_err(|error| config("a certificate is not PEM").because(error))?;
-    if found.is_empty() {
-        return Err(config("there is no PEM certificate where one was expected"));
-    }
-    Ok(found)
+fn add_system_roots(roots: &mut RootCertStore) -> usize {
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs).0
 }
 
-fn private_key(pem: &Secret) -> Result<PrivateKeyDer<'static>, Error> {
-    // The parser's error does not quote the key, but nothing here needs it either.
-    PrivateKeyDer::from_pem_slice(pem.expose().as_bytes())
-        .map_err(|_| config("the client key is no PEM private key"))
+fn no_system_roots() -> Error {
+    config(
+        "this machine has no trusted root certificates, and the cluster names no \
+         certificate-authority; name one, or install the ca-certificates package",
+    )
+}
+
+fn add_roots(roots: &mut RootCertStore, pem: &Secret, called: &str) -> Result<(), Error> {
+    for certificate in certificates(pem, called)? {
+        roots.add(certificate).map_err(|error| {
+            let text = format!("{called} holds a certificate that is no CA: {error}; replace it");
+            config(text).because(error)
+        })?;
+    }
+    Ok(())
+}
+
+fn certificates(pem: &Secret, called: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+    // The parser's errors may quote a line, which may be one of a key.
+    let found: Result<Vec<_>, _> =
+        CertificateDer::pem_slice_iter(pem.expose().as_bytes()).collect();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        _ => Err(config(format!(
+            "{called} holds no PEM certificate; it must begin with -----BEGIN CERTIFICATE-----"
+        ))),
+    }
+}
+
+fn private_key(pem: &Secret, called: &str) -> Result<PrivateKeyDer<'static>, Error> {
+    PrivateKeyDer::from_pem_slice(pem.expose().as_bytes()).map_err(|_| {
+        config(format!(
+            "{called} holds no PEM private key; it must begin with -----BEGIN PRIVATE KEY----- (or \
+             RSA, or EC) and not be encrypted"
+        ))
+    })
 }
 
 fn config(message: impl Into<String>) -> Error {
     Error::new(ErrorKind::Config, message)
 }
 
-/// An [`Error`] where an `io::Error` is asked for.
+/// An [`Error`] where an `io::Error` is asked for. Its text comes along: whoever prints the innermost
+/// cause alone would lose it.
 pub(crate) fn into_io(error: Error) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, error)
+    io::Error::new(io::ErrorKind::InvalidInput, error.to_string())
 }
 
 /// The provider of this build: ring, or aws-lc-rs without it; `None` when neither is built in.

@@ -1,27 +1,99 @@
 //! How to reach a cluster, read from kubeconfig files or from the Pod that we run in.
 //!
 //! Files are few and small and are read at start, with blocking calls. Token files, CA files and
-//! client certificates are named here and read again while the client runs. Proxies and the legacy
-//! `auth-provider` are not supported; a configuration that asks for them is refused.
+//! client certificates are named here and read again while the client runs. Absent: writing a
+//! kubeconfig, the legacy `auth-provider` (a configuration that asks for it is refused), and prompts
+//! for what is missing.
 
+mod environment;
+mod format;
 mod kubeconfig;
+mod overrides;
 
-use std::ffi::OsString;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::Arc;
 
-use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Uri};
+use serde_json::json;
 
 use super::auth::AuthSource;
-use super::secret::Secret;
-use super::tls::{Pem, TlsSettings};
+use super::exec::{ClusterInfo, ExecPlugin};
+use super::proxy::ProxyChoice;
+use super::tls::TlsSettings;
 use crate::error::{Error, ErrorKind};
-use kubeconfig::Kubeconfig;
-
-const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+use environment::Env;
+use format::Kubeconfig;
+pub use overrides::Impersonation;
 
 /// Address, credentials and default namespace of one cluster. Its `Debug` shows no secret.
+///
+/// # Where it comes from
+///
+/// [`infer`](Self::infer) and [`find`](Self::find) take the first of these that exists, in the order
+/// of controller-runtime:
+///
+/// | | source | when something is wrong with it |
+/// |---|---|---|
+/// | 1 | `--kubeconfig FILE` of the command line ([`from_file`](Self::from_file)) | an error |
+/// | 2 | the files that `KUBECONFIG` lists, merged | a missing file is skipped with a warning; an error when all are missing or any other cannot be read |
+/// | 3 | the Pod's service account ([`in_cluster`](Self::in_cluster)), where `KUBERNETES_SERVICE_HOST` and `_PORT` are set | without a token, the next counts |
+/// | 4 | `~/.kube/config` | an error |
+///
+/// Files are merged as by kubectl: the first file that has a cluster, user or context of a name
+/// decides all of that entry, the first that sets `current-context` decides it, and relative paths
+/// count from the folder of their file. A file that names something twice is an error.
+///
+/// # What is read again
+///
+/// | what | from | read again |
+/// |---|---|---|
+/// | address, namespace, names of files | kubeconfig, environment | never |
+/// | token | `tokenFile`, the Pod's account | each minute; at once after a 401 |
+/// | token or client certificate | `exec` plugin | 10 s before it expires; at once after a 401 |
+/// | CA | `certificate-authority`, the Pod's account | each minute; at once when a TLS handshake fails |
+/// | client certificate | `client-certificate`, `client-key` | each minute; at once after a 401 or when a TLS handshake fails |
+/// | inline tokens, passwords and `-data` | kubeconfig | never |
+///
+/// A minute is measured when a request is made; nothing runs in the background. A file that cannot
+/// be read or used while it is being replaced changes nothing: what worked goes on, with a warning.
+/// After a change of CA or client certificate new requests get new connections, and requests that
+/// are under way, watches too, end on theirs.
+///
+/// # Who we are
+///
+/// Of several kinds of credentials in a kubeconfig's user these count, as with kubectl: `tokenFile`
+/// (`token` until it can be read), `token`, `username`, a client certificate, an `exec` plugin. A
+/// client certificate is presented besides a token, too. A plugin of version v1 must say its
+/// `interactiveMode`. Credentials are never sent over plain HTTP, but to this machine itself.
+///
+/// # Which way
+///
+/// A cluster's `proxy-url` (or [`with_proxy`](Self::with_proxy)) counts; without one `HTTPS_PROXY`,
+/// or `HTTP_PROXY` for a server that speaks plain HTTP, or `ALL_PROXY`; each also in lower case, and
+/// with the exceptions that `NO_PROXY` lists: `*`, a name with all below it (`example.com`), only what
+/// is below it (`.example.com`), an address or a network (`10.0.0.0/8`), each but `*` and networks
+/// perhaps with a port. `localhost` and loopback addresses are never reached through a proxy of the
+/// environment; a Pod's service account is, so list the cluster's Service network in `NO_PROXY`.
+/// Schemes are `http`, `https` and `socks5` (or `socks5h`: names are looked up by the proxy in both);
+/// all of them tunnel, to plain-HTTP servers too. An `https` proxy is checked against the system's
+/// roots and the cluster's CA, and gets no client certificate.
+///
+/// # Example
+///
+/// ```
+/// use windlass::client::{ClientConfig, Impersonation};
+///
+/// # fn main() -> Result<(), windlass::Error> {
+/// let config = ClientConfig::new("https://api.example:6443")?
+///     .with_ca_file("/etc/shop/ca.crt")
+///     .with_token_file("/etc/shop/token")
+///     .with_impersonation(&Impersonation::user("jane"))?
+///     .with_proxy("socks5://bastion:1080")?;
+/// assert_eq!(config.namespace(), "default");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct ClientConfig {
     pub(crate) server: Uri,
@@ -30,6 +102,11 @@ pub struct ClientConfig {
     pub(crate) auth: AuthSource,
     /// Impersonation.
     pub(crate) headers: HeaderMap,
+    pub(crate) proxy: ProxyChoice,
+    /// May answers come compressed?
+    compression: bool,
+    /// Did the program itself ask for no verification?
+    insecure_by_program: bool,
     /// Where it comes from, for error texts.
     origin: String,
 }
@@ -50,11 +127,15 @@ impl ClientConfig {
             tls: TlsSettings::default(),
             auth: AuthSource::None,
             headers: HeaderMap::new(),
+            proxy: ProxyChoice::Environment,
+            compression: true,
+            insecure_by_program: false,
             origin: origin.to_owned(),
         })
     }
 
-    /// The configuration that kubectl would use, or the one of the Pod that we run in.
+    /// What `KUBECONFIG` says, or the Pod that we run in, or `~/.kube/config`: the first of them that
+    /// is there.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when nothing is configured, or what is configured is wrong.
@@ -72,17 +153,7 @@ impl ClientConfig {
     /// # Errors
     /// [`ErrorKind::Config`] when something is configured, but wrong: it is never taken for nothing.
     pub fn find() -> Result<Option<Self>, Error> {
-        Self::find_in(&Env::process())
-    }
-
-    fn find_in(env: &Env) -> Result<Option<Self>, Error> {
-        if let Some(kubeconfig) = env.kubeconfig()? {
-            return kubeconfig.resolve(None).map(Some);
-        }
-        if env.service_host.is_some() && env.service_port.is_some() {
-            return Self::in_pod(env).map(Some);
-        }
-        Ok(None)
+        Env::process().find()
     }
 
     /// A context of one kubeconfig file; `None` is its current context.
@@ -91,6 +162,22 @@ impl ClientConfig {
     /// [`ErrorKind::Config`] when the file cannot be read, or the context is missing or wrong.
     pub fn from_file(path: impl AsRef<Path>, context: Option<&str>) -> Result<Self, Error> {
         Kubeconfig::read(path.as_ref())?.resolve(context)
+    }
+
+    /// A context of several kubeconfig files, merged as those of `KUBECONFIG` are; `None` is their
+    /// current context.
+    ///
+    /// # Errors
+    /// As [`from_file`](Self::from_file); also when one of the files is missing.
+    pub fn from_files<P: AsRef<Path>>(
+        paths: impl IntoIterator<Item = P>,
+        context: Option<&str>,
+    ) -> Result<Self, Error> {
+        let mut merged = Kubeconfig::default();
+        for path in paths {
+            merged.merge(Kubeconfig::read(path.as_ref())?);
+        }
+        merged.resolve(context)
     }
 
     /// A context of a kubeconfig in memory; relative paths count from the working directory.
@@ -106,60 +193,7 @@ impl ClientConfig {
     /// # Errors
     /// [`ErrorKind::Config`] outside of a Pod, or without a mounted token.
     pub fn in_cluster() -> Result<Self, Error> {
-        Self::in_pod(&Env::process())
-    }
-
-    fn in_pod(env: &Env) -> Result<Self, Error> {
-        let (Some(host), Some(port)) = (&env.service_host, &env.service_port) else {
-            return Err(config_error(
-                "this is no Pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set",
-            ));
-        };
-        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        let mut config = Self::at(&format!("https://{host}:{port}"), "the Pod's service account")?;
-        let token = env.service_account.join("token");
-        if !token.is_file() {
-            return Err(config_error(format!(
-                "this is a Pod, but it has no token at {}; set automountServiceAccountToken",
-                token.display()
-            )));
-        }
-        config.auth = AuthSource::TokenFile(token);
-        config.tls.ca = Some(Pem::File(env.service_account.join("ca.crt")));
-        let file = std::fs::read_to_string(env.service_account.join("namespace")).ok();
-        let namespace = env.pod_namespace.clone().or(file).map(|text| text.trim().to_owned());
-        if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
-            config.namespace = namespace;
-        }
-        Ok(config)
-    }
-
-    /// Authenticates by `token`.
-    #[must_use]
-    pub fn with_token(mut self, token: impl Into<Secret>) -> Self {
-        self.auth = AuthSource::Token(token.into());
-        self
-    }
-
-    /// Authenticates by a client certificate; certificate (chain) and key as PEM.
-    #[must_use]
-    pub fn with_identity(mut self, certificate: &str, key: impl Into<Secret>) -> Self {
-        self.tls.identity = Some((Pem::Inline(certificate.into()), Pem::Inline(key.into())));
-        self
-    }
-
-    /// Trusts the roots in `pem` instead of the system's.
-    #[must_use]
-    pub fn with_ca(mut self, pem: &str) -> Self {
-        self.tls.ca = Some(Pem::Inline(pem.into()));
-        self
-    }
-
-    /// Uses `namespace` where none is named.
-    #[must_use]
-    pub fn with_namespace(mut self, namespace: &str) -> Self {
-        self.namespace = namespace.to_owned();
-        self
+        Env::process().in_pod()
     }
 
     /// The API server's address.
@@ -177,17 +211,69 @@ impl ClientConfig {
         &self.origin
     }
 
+    /// May answers come compressed?
+    pub fn compression(&self) -> bool {
+        self.compression
+    }
+
     /// Refuses what would hand credentials to whoever listens on the wire.
     pub(crate) fn check(&self) -> Result<(), Error> {
         let plain = self.server.scheme_str() == Some("http");
         let anonymous = matches!(self.auth, AuthSource::None);
-        if plain && !anonymous && !is_loopback(self.server.host().unwrap_or_default()) {
+        // Behind a proxy, `localhost` is another machine.
+        let here = is_loopback(self.server.host().unwrap_or_default())
+            && !matches!(self.proxy, ProxyChoice::Through(_));
+        if plain && !anonymous && !here {
             return Err(config_error(format!(
                 "{}: credentials are not sent over plain HTTP to {}; use https://",
                 self.origin, self.server
             )));
         }
         Ok(())
+    }
+
+    /// Refuses a server that nobody verifies, in a Pod, unless the program itself said so.
+    pub(crate) fn check_insecure(&self) -> Result<(), Error> {
+        self.check_insecure_in(&Env::process())
+    }
+
+    fn check_insecure_in(&self, env: &Env) -> Result<(), Error> {
+        if !self.tls.insecure || self.insecure_by_program || !env.is_pod() {
+            return Ok(());
+        }
+        Err(config_error(format!(
+            "{}: insecure-skip-tls-verify is not obeyed in a Pod, where anybody on the network could \
+             pose as the API server; name its certificate-authority, or have the program call \
+             with_insecure_skip_tls_verify",
+            self.origin
+        )))
+    }
+
+    /// The credentials' source; a plugin knows where it is configured, and the cluster if it asked.
+    pub(crate) fn auth_source(&self) -> AuthSource {
+        let AuthSource::Exec(plugin) = &self.auth else { return self.auth.clone() };
+        AuthSource::Exec(Arc::new(ExecPlugin {
+            origin: self.origin.clone(),
+            cluster: plugin.wants_cluster.then(|| self.cluster_info()),
+            ..(**plugin).clone()
+        }))
+    }
+
+    fn cluster_info(&self) -> ClusterInfo {
+        let mut spec = json!({ "server": self.server(), "config": null });
+        if let Some(name) = &self.tls.server_name {
+            spec["tls-server-name"] = json!(name);
+        }
+        if self.tls.insecure {
+            spec["insecure-skip-tls-verify"] = json!(true);
+        }
+        if let ProxyChoice::Through(proxy) = &self.proxy {
+            spec["proxy-url"] = json!(proxy.url().expose());
+        }
+        if !self.compression {
+            spec["disable-compression"] = json!(true);
+        }
+        ClusterInfo { spec, ca: self.tls.ca.clone() }
     }
 }
 
@@ -198,65 +284,9 @@ impl fmt::Debug for ClientConfig {
             .field("namespace", &self.namespace)
             .field("tls", &self.tls)
             .field("auth", &self.auth)
+            .field("proxy", &self.proxy)
             .field("origin", &self.origin)
             .finish_non_exhaustive()
-    }
-}
-
-/// What of the process's surroundings counts; a value, so that tests need no environment.
-#[derive(Debug)]
-struct Env {
-    kubeconfig: Option<OsString>,
-    home: Option<PathBuf>,
-    service_host: Option<String>,
-    service_port: Option<String>,
-    pod_namespace: Option<String>,
-    service_account: PathBuf,
-}
-
-impl Env {
-    fn process() -> Self {
-        let text = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        Self {
-            kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
-            home: std::env::home_dir(),
-            service_host: text("KUBERNETES_SERVICE_HOST"),
-            service_port: text("KUBERNETES_SERVICE_PORT"),
-            pod_namespace: text("POD_NAMESPACE"),
-            service_account: SERVICE_ACCOUNT.into(),
-        }
-    }
-
-    /// The files of `KUBECONFIG` merged, or `~/.kube/config`; `None` when they say nothing.
-    fn kubeconfig(&self) -> Result<Option<Kubeconfig>, Error> {
-        let Some(list) = &self.kubeconfig else {
-            let path = self.home.as_ref().map(|home| home.join(".kube/config"));
-            let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
-            return Ok(Some(Kubeconfig::read(&path)?).filter(|read| !read.is_empty()));
-        };
-        let named = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty());
-        let (there, missing): (Vec<_>, Vec<_>) = named.partition(|path| path.exists());
-        if there.is_empty() && !missing.is_empty() {
-            return Err(config_error(format!(
-                "KUBECONFIG names {}, which does not exist; correct or unset it",
-                list.to_string_lossy()
-            )));
-        }
-        for path in missing {
-            tracing::warn!(path = %path.display(), "KUBECONFIG names a file that does not exist");
-        }
-        let mut merged = Kubeconfig::default();
-        for path in there {
-            merged.merge(Kubeconfig::read(&path)?);
-        }
-        if merged.is_empty() {
-            // Whoever sets KUBECONFIG means a cluster: nothing else may take its place.
-            return Err(config_error(format!(
-                "KUBECONFIG names {}, which holds no cluster; correct or unset it",
-                list.to_string_lossy()
-            )));
-        }
-        Ok(Some(merged))
     }
 }
 
@@ -269,9 +299,14 @@ fn parse_server(server: &str, origin: &str) -> Result<Uri, Error> {
     // kubectl takes an address without a scheme for a plain one.
     let full = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
     let uri: Uri = full.trim_end_matches('/').parse().map_err(|error| wrong().because(error))?;
-    let userinfo = uri.authority().is_none_or(|authority| authority.as_str().contains('@'));
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
+        return Err(config_error(format!(
+            "{origin}: the server address holds a user or a password; write https://host:port, and \
+             the credentials under the user's `username`, `token` or `exec`"
+        )));
+    }
     match uri.scheme_str() {
-        Some("http" | "https") if !userinfo && uri.query().is_none() => Ok(uri),
+        Some("http" | "https") if uri.authority().is_some() && uri.query().is_none() => Ok(uri),
         _ => Err(wrong()),
     }
 }
@@ -279,15 +314,6 @@ fn parse_server(server: &str, origin: &str) -> Result<Uri, Error> {
 fn is_loopback(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-fn impersonation(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), Error> {
-    let wrong =
-        |_| config_error(format!("`{value}` cannot be impersonated: it fits no HTTP header"));
-    let value = HeaderValue::from_str(value).map_err(wrong)?;
-    let name = HeaderName::from_bytes(name.as_bytes())
-        .map_err(|_| config_error(format!("`{name}` is no HTTP header")))?;
-    Ok((name, value))
 }
 
 fn config_error(message: impl Into<String>) -> Error {

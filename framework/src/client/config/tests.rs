@@ -1,4 +1,6 @@
 use super::*;
+use crate::client::tls::Pem;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A folder of its own for one test.
@@ -66,7 +68,7 @@ fn of_several_files_the_first_that_names_something_decides_it() {
         "contexts:\n- {name: dev, context: {cluster: one, user: me, namespace: first}}\n",
     );
     let second = write(&folder.join("b/config"), BASE);
-    let config = ClientConfig::find_in(&env(&[&first, &second])).unwrap().unwrap();
+    let config = env(&[&first, &second]).find().unwrap().unwrap();
     assert_eq!(config.namespace(), "first");
     assert_eq!(config.server(), "https://one.example:6443/");
     assert!(config.origin().contains("a/config, "), "{}", config.origin());
@@ -80,26 +82,26 @@ fn a_missing_file_among_several_is_passed_over_but_not_when_all_are_missing() {
     let folder = folder();
     let there = write(&folder.join("config"), BASE);
     let missing = folder.join("missing");
-    assert!(ClientConfig::find_in(&env(&[&missing, &there])).unwrap().is_some());
-    let text = message(ClientConfig::find_in(&env(&[&missing])));
+    assert!(env(&[&missing, &there]).find().unwrap().is_some());
+    let text = message(env(&[&missing]).find());
     assert!(text.contains("missing") && text.contains("does not exist"), "{text}");
 }
 
 #[test]
 fn nothing_is_configured_without_files_and_outside_of_a_pod() {
     let mut env = env(&[]);
-    assert!(ClientConfig::find_in(&env).unwrap().is_none());
+    assert!(env.find().unwrap().is_none());
     let home = folder();
     env.home = Some(home.clone());
-    assert!(ClientConfig::find_in(&env).unwrap().is_none());
+    assert!(env.find().unwrap().is_none());
     write(
         &home.join(".kube/config"),
         "apiVersion: v1\nkind: Config\nclusters: null\ncontexts: null\nusers: null\n\
          current-context: \"\"\n",
     );
-    assert!(ClientConfig::find_in(&env).unwrap().is_none());
+    assert!(env.find().unwrap().is_none());
     write(&home.join(".kube/config"), BASE);
-    assert!(ClientConfig::find_in(&env).unwrap().is_some());
+    assert!(env.find().unwrap().is_some());
 }
 
 #[test]
@@ -109,18 +111,18 @@ fn a_pods_service_account_is_found_after_the_kubeconfig() {
     env.service_host = Some("fd00::1".into());
     env.service_port = Some("443".into());
     env.service_account.clone_from(&account);
-    let text = message(ClientConfig::find_in(&env));
+    let text = message(env.find());
     assert!(text.contains("automountServiceAccountToken"), "{text}");
     write(&account.join("token"), "canary");
     write(&account.join("namespace"), "prod\n");
-    let config = ClientConfig::find_in(&env).unwrap().unwrap();
+    let config = env.find().unwrap().unwrap();
     assert_eq!(config.server(), "https://[fd00::1]:443/");
     assert_eq!(config.namespace(), "prod");
     env.pod_namespace = Some("other".into());
-    assert_eq!(ClientConfig::find_in(&env).unwrap().unwrap().namespace(), "other");
+    assert_eq!(env.find().unwrap().unwrap().namespace(), "other");
     let kubeconfig = write(&account.join("config"), BASE);
     env.kubeconfig = Some(kubeconfig.into());
-    assert_eq!(ClientConfig::find_in(&env).unwrap().unwrap().namespace(), "shop");
+    assert_eq!(env.find().unwrap().unwrap().namespace(), "shop");
 }
 
 #[test]
@@ -192,9 +194,10 @@ fn a_plugins_path_is_relative_to_its_file_and_a_bare_name_is_not() {
     const VERSION: &str = "client.authentication.k8s.io/v1beta1";
     let command = |text: &str| {
         let parsed = Kubeconfig::parse(text, "file", Path::new("/etc/kube")).unwrap();
-        match parsed.resolve(None).unwrap().auth {
+        match parsed.resolve(None).unwrap().auth_source() {
             AuthSource::Exec(plugin) => {
-                assert_eq!(plugin.cluster.as_ref().unwrap()["server"], "https://one");
+                let cluster = plugin.cluster.as_ref().unwrap();
+                assert_eq!(cluster.spec["server"], "https://one/");
                 plugin.command.clone()
             }
             other => panic!("{other:?}"),
@@ -222,9 +225,9 @@ fn credentials_go_over_plain_http_to_this_machine_only() {
 fn what_cannot_be_obeyed_is_refused() {
     let with = |extra: &str| BASE.replace("certificate-authority: pki/ca.crt", extra);
     let refused = |extra: &str| message(ClientConfig::from_yaml(&with(extra), None));
-    assert!(refused("proxy-url: 'http://proxy'").contains("proxies are not supported"));
-    let text = refused("proxy-url: 'http://user:canary@proxy:3128'");
-    assert!(text.contains("http://proxy:3128") && !text.contains("canary"), "{text}");
+    let text = refused("proxy-url: 'ftp://user:canary@proxy:3128'");
+    assert!(text.contains("proxy-url") && text.contains("context \"dev\""), "{text}");
+    assert!(text.contains("socks5://host:port") && !text.contains("canary"), "{text}");
     assert!(
         refused("certificate-authority: x, insecure-skip-tls-verify: true").contains("remove one")
     );

@@ -1,9 +1,13 @@
 //! A scripted server over pipes, and what the client does with it on a paused clock.
 
+mod auth_rotation;
 mod calls;
+mod config_canary;
+mod config_errors;
 mod connections;
 mod faults;
 mod layers;
+mod proxy;
 mod tls;
 
 use std::collections::VecDeque;

@@ -10,13 +10,13 @@ use super::*;
 use crate::error::ErrorKind;
 
 /// Certificates of one test: a CA, and what it signed.
-struct Pki {
-    ca: String,
+pub(super) struct Pki {
+    pub(super) ca: String,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Pki {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
         params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
@@ -24,7 +24,7 @@ impl Pki {
         Self { ca, issuer: Issuer::new(params, key) }
     }
 
-    fn sign(&self, name: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
+    pub(super) fn sign(&self, name: &str, usage: ExtendedKeyUsagePurpose) -> (String, String) {
         let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
         params.extended_key_usages = vec![usage];
         let key = KeyPair::generate().unwrap();
@@ -32,7 +32,7 @@ impl Pki {
     }
 
     /// A server that asks for a client certificate if `mutual`, and echoes protocol and host.
-    async fn serve(&self, name: &str, protocols: &[&str], mutual: bool) -> u16 {
+    pub(super) async fn serve(&self, name: &str, protocols: &[&str], mutual: bool) -> u16 {
         let (certificate, key) = self.sign(name, ExtendedKeyUsagePurpose::ServerAuth);
         let provider = super::super::tls::default_provider().unwrap();
         let builder = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -160,14 +160,14 @@ async fn accept(listener: TcpListener, acceptor: TlsAcceptor) {
     }
 }
 
-async fn answer(config: ClientConfig) -> Result<String, crate::Error> {
+pub(super) async fn answer(config: ClientConfig) -> Result<String, crate::Error> {
     let mut request = get();
     request.timeout = Some(std::time::Duration::from_millis(700));
     let answer = Client::new(config)?.send(request).await?;
     Ok(String::from_utf8(answer.body.to_vec()).unwrap())
 }
 
-fn at(port: u16) -> ClientConfig {
+pub(super) fn at(port: u16) -> ClientConfig {
     ClientConfig::new(&format!("https://127.0.0.1:{port}")).unwrap()
 }
 

@@ -1,0 +1,127 @@
+//! Where a configuration is looked for: the environment, the home folder, the Pod.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::format::Kubeconfig;
+use super::{ClientConfig, config_error};
+use crate::client::auth::AuthSource;
+use crate::client::tls::Pem;
+use crate::error::Error;
+
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+/// What of the process's surroundings counts; a value, so that tests need no environment.
+#[derive(Debug)]
+pub(super) struct Env {
+    pub(super) kubeconfig: Option<OsString>,
+    pub(super) home: Option<PathBuf>,
+    pub(super) service_host: Option<String>,
+    pub(super) service_port: Option<String>,
+    pub(super) pod_namespace: Option<String>,
+    pub(super) service_account: PathBuf,
+}
+
+impl Env {
+    pub(super) fn process() -> Self {
+        let text = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Self {
+            kubeconfig: std::env::var_os("KUBECONFIG").filter(|value| !value.is_empty()),
+            home: std::env::home_dir(),
+            service_host: text("KUBERNETES_SERVICE_HOST"),
+            service_port: text("KUBERNETES_SERVICE_PORT"),
+            pod_namespace: text("POD_NAMESPACE"),
+            service_account: SERVICE_ACCOUNT.into(),
+        }
+    }
+
+    /// What is configured; `None` when nothing is.
+    pub(super) fn find(&self) -> Result<Option<ClientConfig>, Error> {
+        if let Some(listed) = self.listed()? {
+            return listed.resolve(None).map(Some);
+        }
+        let failure = match self.is_pod().then(|| self.in_pod()) {
+            Some(Ok(config)) => return Ok(Some(config)),
+            Some(Err(error)) => Some(error),
+            None => None,
+        };
+        match (self.at_home()?, failure) {
+            (Some(home), failure) => {
+                if let Some(error) = failure {
+                    tracing::warn!(%error, "using ~/.kube/config instead of the Pod's account");
+                }
+                home.resolve(None).map(Some)
+            }
+            (None, Some(failure)) => Err(failure),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// Do we run in a Pod?
+    pub(super) fn is_pod(&self) -> bool {
+        self.service_host.is_some() && self.service_port.is_some()
+    }
+
+    /// The Pod's service account. No credential plugin is ever run for it.
+    pub(super) fn in_pod(&self) -> Result<ClientConfig, Error> {
+        let (Some(host), Some(port)) = (&self.service_host, &self.service_port) else {
+            return Err(config_error(
+                "this is no Pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; \
+                 outside of a cluster use a kubeconfig",
+            ));
+        };
+        let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let address = format!("https://{host}:{port}");
+        let mut config = ClientConfig::at(&address, "the Pod's service account")?;
+        let token = self.service_account.join("token");
+        if !token.is_file() {
+            return Err(config_error(format!(
+                "this is a Pod, but it has no token at {}; set automountServiceAccountToken",
+                token.display()
+            )));
+        }
+        config.auth = AuthSource::TokenFile(token, None);
+        config.tls.ca = Some(Pem::File(self.service_account.join("ca.crt")));
+        let file = std::fs::read_to_string(self.service_account.join("namespace")).ok();
+        let namespace = self.pod_namespace.clone().or(file).map(|text| text.trim().to_owned());
+        if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
+            config.namespace = namespace;
+        }
+        Ok(config)
+    }
+
+    /// `~/.kube/config`, unless it is missing or says nothing.
+    fn at_home(&self) -> Result<Option<Kubeconfig>, Error> {
+        let path = self.home.as_ref().map(|home| home.join(".kube/config"));
+        let Some(path) = path.filter(|path| path.exists()) else { return Ok(None) };
+        Ok(Some(Kubeconfig::read(&path)?).filter(|read| !read.is_empty()))
+    }
+
+    /// The files of `KUBECONFIG` merged; `None` when it is not set.
+    fn listed(&self) -> Result<Option<Kubeconfig>, Error> {
+        let Some(list) = &self.kubeconfig else { return Ok(None) };
+        let named = std::env::split_paths(list).filter(|path| !path.as_os_str().is_empty());
+        let (there, missing): (Vec<_>, Vec<_>) = named.partition(|path| path.exists());
+        if there.is_empty() && !missing.is_empty() {
+            return Err(config_error(format!(
+                "KUBECONFIG names {}, which does not exist; correct or unset it",
+                list.to_string_lossy()
+            )));
+        }
+        for path in missing {
+            tracing::warn!(path = %path.display(), "KUBECONFIG names a file that does not exist");
+        }
+        let mut merged = Kubeconfig::default();
+        for path in there {
+            merged.merge(Kubeconfig::read(&path)?);
+        }
+        if merged.is_empty() {
+            // Whoever sets KUBECONFIG means a cluster: nothing else may take its place.
+            return Err(config_error(format!(
+                "KUBECONFIG names {}, which holds no cluster; correct or unset it",
+                list.to_string_lossy()
+            )));
+        }
+        Ok(Some(merged))
+    }
+}
