@@ -35,15 +35,18 @@ pub(crate) struct Dialer {
 }
 
 impl Dialer {
-    async fn dial(&self) -> io::Result<Opened> {
+    async fn dial(&self, purpose: Purpose) -> io::Result<Opened> {
         let host = self.host.trim_start_matches('[').trim_end_matches(']');
         let tcp = TcpStream::connect((host, self.port)).await?;
-        tune(&tcp)?;
+        tune(&tcp, purpose)?;
         let Some(tls) = &self.tls else {
             return Ok(Opened { io: Box::new(tcp), http2: false });
         };
         let identity = self.credentials.identity().await.map_err(into_io)?;
-        let config = tls.config(identity).map_err(into_io)?;
+        let mut config = tls.config(identity).map_err(into_io)?;
+        if purpose == Purpose::Upgrade {
+            Arc::make_mut(&mut config).alpn_protocols = vec![b"http/1.1".to_vec()];
+        }
         let name = tls.server_name(&self.host).map_err(into_io)?;
         let stream = match TlsConnector::from(config).connect(name, tcp).await {
             Ok(stream) => stream,
@@ -58,23 +61,40 @@ impl Dialer {
     }
 }
 
+impl Dialer {
+    async fn dial_in_time(&self, purpose: Purpose) -> io::Result<Opened> {
+        tokio::time::timeout(CONNECT_TIMEOUT, self.dial(purpose)).await.unwrap_or_else(|_| {
+            let seconds = CONNECT_TIMEOUT.as_secs();
+            let text = format!("not connected within {seconds} s");
+            Err(io::Error::new(io::ErrorKind::TimedOut, text))
+        })
+    }
+}
+
 impl Connect for Dialer {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
     fn open(&self) -> Opening<'_> {
-        Box::pin(async {
-            tokio::time::timeout(CONNECT_TIMEOUT, self.dial()).await.unwrap_or_else(|_| {
-                let seconds = CONNECT_TIMEOUT.as_secs();
-                let text = format!("not connected within {seconds} s");
-                Err(io::Error::new(io::ErrorKind::TimedOut, text))
-            })
-        })
+        Box::pin(self.dial_in_time(Purpose::Requests))
+    }
+
+    fn open_http1(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(async { Ok(self.dial_in_time(Purpose::Upgrade).await?.io) })
     }
 }
 
-fn tune(tcp: &TcpStream) -> io::Result<()> {
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Requests and answers, over HTTP/2 if the server speaks it.
+    Requests,
+    /// One request over HTTP/1.1, whose connection then belongs to its caller.
+    Upgrade,
+}
+
+fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
     tcp.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE)
@@ -82,8 +102,12 @@ fn tune(tcp: &TcpStream) -> io::Result<()> {
         .with_retries(KEEPALIVE_PROBES);
     let socket = SockRef::from(tcp);
     socket.set_tcp_keepalive(&keepalive)?;
+    // A program in a container may leave its input unread for long; the kernel would count that as
+    // unacknowledged.
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    if purpose == Purpose::Requests {
+        socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    }
     Ok(())
 }
 

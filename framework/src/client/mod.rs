@@ -22,6 +22,8 @@ mod secret;
 mod stream;
 mod tls;
 mod transport;
+#[cfg(feature = "ws")]
+mod upgrade;
 
 pub use builder::ClientBuilder;
 pub use config::ClientConfig;
@@ -40,6 +42,8 @@ use crate::error::Error;
 use crate::resource::{DynamicObject, Resource, ResourceInfo};
 use crate::seams::Seams;
 use call::Shared;
+#[cfg(feature = "ws")]
+pub(crate) use upgrade::Upgraded;
 
 /// A connection to one API server; cheap to clone.
 #[derive(Clone)]

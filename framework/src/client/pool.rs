@@ -86,6 +86,12 @@ impl Pool {
         Arc::new(Self { connector, state: Mutex::default(), dialing: tokio::sync::Mutex::new(()) })
     }
 
+    /// Opens connections that are not to be pooled.
+    #[cfg(feature = "ws")]
+    pub(crate) fn connector(&self) -> &dyn Connect {
+        &*self.connector
+    }
+
     /// A connection with room for a request: one that is open, or with `fresh` always a new one.
     pub(crate) async fn lease(&self, fresh: bool) -> io::Result<Lease> {
         if !fresh && let Some(lease) = self.pooled().await {
