@@ -144,9 +144,7 @@ impl Call<'_> {
         let header = self.shared.credentials.header();
         match self.shared.seams.clock.within(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
-            Some(Err(error)) => {
-                Err(self.error(error.kind(), "no credentials").because(error))
-            }
+            Some(Err(error)) => Err(self.error(error.kind(), "no credentials").because(error)),
             None => Err(self.error(ErrorKind::Timeout, "no credentials in time")),
         }
     }

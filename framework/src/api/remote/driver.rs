@@ -47,7 +47,10 @@ pub(super) trait Conversation: Send + 'static {
 /// What a caller asks for besides input.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Control {
-    Resize { width: u16, height: u16 },
+    Resize {
+        width: u16,
+        height: u16,
+    },
     /// Nothing more is accepted as input; what was accepted is still sent.
     CloseInput,
 }

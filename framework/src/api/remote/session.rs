@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::io::AsyncReadExt;
 use tokio::sync::{mpsc, watch};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -72,8 +73,7 @@ impl Session {
         let half_close = protocol == V5;
         let (ended_sender, ended) = watch::channel(None);
         let (control, controls) = mpsc::channel(1);
-        let (stdin, input) =
-            streams.stdin.then(|| Stdin::new(&ended, half_close)).unzip();
+        let (stdin, input) = streams.stdin.then(|| Stdin::new(&ended, half_close)).unzip();
         let (stdout, printed) = streams.stdout.then(|| OutputReader::new(&ended)).unzip();
         let (stderr, complained) = streams.stderr.then(|| OutputReader::new(&ended)).unzip();
         let wiring = Wiring {
@@ -196,7 +196,7 @@ impl Session {
     pub async fn output(mut self, limit: usize) -> Result<Captured, Error> {
         self.stdin = None;
         let (stdout, stderr) = (self.stdout.take(), self.stderr.take());
-        let left = Arc::new(tokio::sync::Semaphore::new(limit));
+        let left = AtomicUsize::new(limit);
         let read = tokio::try_join!(read_all(stdout, &left), read_all(stderr, &left));
         let Ok((stdout, stderr)) = read else {
             let text = format!("it prints more than {limit} bytes; read its streams instead");
@@ -231,17 +231,13 @@ impl Session {
 struct TooMuch;
 
 /// Reads to the end; a broken end is told by the session.
-async fn read_all(
-    reader: Option<OutputReader>,
-    left: &tokio::sync::Semaphore,
-) -> Result<Vec<u8>, TooMuch> {
+async fn read_all(reader: Option<OutputReader>, left: &AtomicUsize) -> Result<Vec<u8>, TooMuch> {
     let mut read = Vec::new();
-    let Some(reader) = reader else { return Ok(read) };
-    let mut reader = Box::pin(reader) as std::pin::Pin<Box<dyn AsyncRead + Send>>;
+    let Some(mut reader) = reader else { return Ok(read) };
     let mut buffer = vec![0; 16 << 10];
     while let Ok(length @ 1..) = reader.read(&mut buffer).await {
-        let permits = u32::try_from(length).map_err(|_| TooMuch)?;
-        left.try_acquire_many(permits).map_err(|_| TooMuch)?.forget();
+        let order = Ordering::Relaxed;
+        left.fetch_update(order, order, |left| left.checked_sub(length)).map_err(|_| TooMuch)?;
         read.extend_from_slice(&buffer[..length]);
     }
     Ok(read)
