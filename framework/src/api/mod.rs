@@ -11,6 +11,8 @@
 mod decode;
 mod draft;
 mod read;
+#[cfg(feature = "ws")]
+pub mod remote;
 #[cfg(test)]
 mod tests;
 mod watch;

@@ -83,6 +83,13 @@ pub trait Connect: Debug + Send + Sync + 'static {
     fn open(&self) -> Opening<'_> {
         Box::pin(async { Ok(Opened { io: self.connect().await?, http2: false }) })
     }
+
+    /// Opens one stream that speaks HTTP/1.1, whatever [`open`](Self::open) would agree on, and that
+    /// may stand still: exec, attach and port-forward take it over. Default:
+    /// [`connect`](Self::connect).
+    fn open_http1(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        self.connect()
+    }
 }
 
 /// No connection at all.

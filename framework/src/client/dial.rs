@@ -45,33 +45,33 @@ pub(crate) struct Dialer {
 
 impl Dialer {
     /// A handshake that fails has the certificates looked at, and is tried again if they changed.
-    async fn dial(&self) -> io::Result<Opened> {
-        let error = match self.dial_once().await {
+    async fn dial(&self, purpose: Purpose) -> io::Result<Opened> {
+        let error = match self.dial_once(purpose).await {
             Err(error) if is_tls(&error) => error,
             result => return result,
         };
         match &self.tls {
             Some(tls) if tls.renew_now().await => {
                 self.credentials.retire();
-                self.dial_once().await
+                self.dial_once(purpose).await
             }
             _ => Err(error),
         }
     }
 
-    async fn dial_once(&self) -> io::Result<Opened> {
+    async fn dial_once(&self, purpose: Purpose) -> io::Result<Opened> {
         match &self.proxy {
             Some(proxy) => {
-                let io = self.through(proxy).await?;
-                self.secure(io).await
+                let io = self.through(proxy, purpose).await?;
+                self.secure(io, purpose).await
             }
-            None => self.secure(tcp(&self.host, self.port).await?).await,
+            None => self.secure(tcp(&self.host, self.port, purpose).await?, purpose).await,
         }
     }
 
     /// A stream to the API server through `proxy`.
-    async fn through(&self, proxy: &Proxy) -> io::Result<BoxIo> {
-        let tcp = tcp(&proxy.host, proxy.port).await;
+    async fn through(&self, proxy: &Proxy, purpose: Purpose) -> io::Result<BoxIo> {
+        let tcp = tcp(&proxy.host, proxy.port, purpose).await;
         let tcp = tcp.map_err(|error| proxy::Failed::unreachable(proxy, error))?;
         let io: BoxIo = match &self.proxy_tls {
             Some(config) => {
@@ -86,12 +86,15 @@ impl Dialer {
     }
 
     /// TLS over `io`, unless the server speaks plain HTTP.
-    async fn secure(&self, io: impl Io + 'static) -> io::Result<Opened> {
+    async fn secure(&self, io: impl Io + 'static, purpose: Purpose) -> io::Result<Opened> {
         let Some(tls) = &self.tls else {
             return Ok(Opened { io: Box::new(io), http2: false });
         };
         let identity = self.credentials.identity().await.map_err(into_io)?;
-        let config = tls.config(identity).map_err(into_io)?;
+        let mut config = tls.config(identity).map_err(into_io)?;
+        if purpose == Purpose::Upgrade {
+            Arc::make_mut(&mut config).alpn_protocols = vec![b"http/1.1".to_vec()];
+        }
         let name = tls.server_name(&self.host).map_err(into_io)?;
         let stream = TlsConnector::from(config)
             .connect(name, io)
@@ -102,31 +105,48 @@ impl Dialer {
     }
 }
 
+impl Dialer {
+    async fn dial_in_time(&self, purpose: Purpose) -> io::Result<Opened> {
+        tokio::time::timeout(CONNECT_TIMEOUT, self.dial(purpose)).await.unwrap_or_else(|_| {
+            let seconds = CONNECT_TIMEOUT.as_secs();
+            let text = format!("not connected within {seconds} s");
+            Err(match &self.proxy {
+                Some(proxy) => {
+                    let advice = "check that it runs and can reach the API server";
+                    proxy::Failed::new(proxy, format_args!("did not help: {text}"), advice)
+                }
+                None => io::Error::new(io::ErrorKind::TimedOut, text),
+            })
+        })
+    }
+}
+
 impl Connect for Dialer {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
         Box::pin(async { Ok(self.open().await?.io) })
     }
 
     fn open(&self) -> Opening<'_> {
-        Box::pin(async {
-            tokio::time::timeout(CONNECT_TIMEOUT, self.dial()).await.unwrap_or_else(|_| {
-                let seconds = CONNECT_TIMEOUT.as_secs();
-                let text = format!("not connected within {seconds} s");
-                Err(match &self.proxy {
-                    Some(proxy) => {
-                        let advice = "check that it runs and can reach the API server";
-                        proxy::Failed::new(proxy, format_args!("did not help: {text}"), advice)
-                    }
-                    None => io::Error::new(io::ErrorKind::TimedOut, text),
-                })
-            })
-        })
+        Box::pin(self.dial_in_time(Purpose::Requests))
     }
+
+    fn open_http1(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(async { Ok(self.dial_in_time(Purpose::Upgrade).await?.io) })
+    }
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    /// Requests and answers, over HTTP/2 if the server speaks it.
+    Requests,
+    /// One request over HTTP/1.1, whose connection then belongs to its caller.
+    Upgrade,
 }
 
 /// Tries the host's addresses in the resolver's order; one that does not answer leaves time for the
 /// next.
-async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+async fn tcp(host: &str, port: u16, purpose: Purpose) -> io::Result<TcpStream> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let addresses: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
     let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
@@ -137,7 +157,7 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
         let connected = tokio::time::timeout(share, TcpStream::connect(address)).await;
         match connected.unwrap_or_else(|_| Err(silent())) {
             Ok(tcp) => {
-                tune(&tcp)?;
+                tune(&tcp, purpose)?;
                 return Ok(tcp);
             }
             Err(error) => failure = error,
@@ -159,7 +179,7 @@ fn is_tls(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<TlsFailed>())
 }
 
-fn tune(tcp: &TcpStream) -> io::Result<()> {
+fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
     tcp.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
         .with_time(KEEPALIVE)
@@ -167,8 +187,12 @@ fn tune(tcp: &TcpStream) -> io::Result<()> {
         .with_retries(KEEPALIVE_PROBES);
     let socket = SockRef::from(tcp);
     socket.set_tcp_keepalive(&keepalive)?;
+    // A program in a container may leave its input unread for long; the kernel would count that as
+    // unacknowledged.
     #[cfg(target_os = "linux")]
-    socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    if purpose == Purpose::Requests {
+        socket.set_tcp_user_timeout(Some(USER_TIMEOUT))?;
+    }
     Ok(())
 }
 
@@ -193,7 +217,7 @@ mod tests {
     async fn a5_the_system_notices_a_half_open_connection_within_45_seconds() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let tcp = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
-        tune(&tcp).unwrap();
+        tune(&tcp, Purpose::Requests).unwrap();
         let socket = SockRef::from(&tcp);
         assert!(socket.keepalive().unwrap());
         let probes = socket.tcp_keepalive_retries().unwrap();

@@ -26,6 +26,8 @@ mod stream;
 mod tls;
 mod transport;
 mod tuning;
+#[cfg(feature = "ws")]
+mod upgrade;
 
 pub use builder::ClientBuilder;
 pub use config::{ClientConfig, Impersonation};
@@ -45,6 +47,8 @@ use crate::error::Error;
 use crate::resource::{DynamicObject, Resource, ResourceInfo};
 use crate::seams::Seams;
 use call::Shared;
+#[cfg(feature = "ws")]
+pub(crate) use upgrade::Upgraded;
 
 /// A connection to one API server; cheap to clone.
 #[derive(Clone)]

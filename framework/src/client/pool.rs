@@ -135,6 +135,12 @@ impl Pool {
         Arc::new(Self { connector, tuning, clock, jitter, state: Mutex::default(), dialing })
     }
 
+    /// Opens connections that are not to be pooled.
+    #[cfg(feature = "ws")]
+    pub(crate) fn connector(&self) -> &dyn Connect {
+        &*self.connector
+    }
+
     /// A connection with room for a request: one that is open, or with `fresh` always a new one.
     pub(crate) async fn lease(&self, fresh: bool) -> io::Result<Lease> {
         if !fresh && let Some(lease) = self.pooled().await {

@@ -285,7 +285,7 @@ async fn send_http2(
 }
 
 /// HTTP/1.1 takes the path in the request line and the host in a header.
-fn for_http1(mut request: HttpRequest) -> HttpRequest {
+pub(super) fn for_http1(mut request: HttpRequest) -> HttpRequest {
     let uri = std::mem::take(request.uri_mut());
     if let Some(host) = uri.authority().and_then(|a| HeaderValue::from_str(a.as_str()).ok()) {
         request.headers_mut().insert(HOST, host);
@@ -294,7 +294,7 @@ fn for_http1(mut request: HttpRequest) -> HttpRequest {
     request
 }
 
-fn failed(mut error: hyper::client::conn::TrySendError<HttpRequest>) -> TransportError {
+pub(super) fn failed(mut error: hyper::client::conn::TrySendError<HttpRequest>) -> TransportError {
     let came_back = error.take_message().is_some();
     let error = error.into_error();
     let outcome = if came_back || was_refused(&error) { Outcome::NotSent } else { Outcome::Lost };

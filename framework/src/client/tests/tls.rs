@@ -182,6 +182,17 @@ async fn http2_is_spoken_where_the_server_offers_it_and_http1_elsewhere() {
     assert_eq!(text, format!("HTTP/1.1 127.0.0.1:{port}"));
 }
 
+#[cfg(feature = "ws")]
+#[tokio::test]
+async fn an_upgrade_speaks_http1_also_where_the_server_prefers_http2() {
+    let pki = Pki::new();
+    let port = pki.serve("127.0.0.1", &["h2", "http/1.1"], false).await;
+    let client = Client::new(at(port).with_ca(&pki.ca)).unwrap();
+    client.send(get()).await.unwrap();
+    let error = client.upgrade(&get(), &["v5.channel.k8s.io"]).await.err().unwrap();
+    assert!(error.to_string().contains("the answer was HTTP 200 and no upgrade"), "{error}");
+}
+
 #[tokio::test]
 async fn a_server_of_another_ca_is_not_trusted_unless_told_so() {
     let pki = Pki::new();

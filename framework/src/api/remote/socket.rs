@@ -1,0 +1,106 @@
+//! A WebSocket over a stream that is polled.
+
+use std::io::{self, Read, Write};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_tungstenite::tungstenite;
+use tungstenite::protocol::{Message, Role, WebSocketConfig, WebSocketContext};
+
+use crate::client::BoxIo;
+
+/// Largest message that is read, in one frame or several. Servers send 32 KiB at once.
+pub(super) const MESSAGE_LIMIT: usize = 4 << 20;
+const READ_BUFFER: usize = 32 << 10;
+/// More than this is not buffered; one message of ours and a few control frames fit.
+const WRITE_LIMIT: usize = 256 << 10;
+
+/// Frames, fragments, masks, pongs and the closing handshake.
+pub(super) struct Socket {
+    io: BoxIo,
+    context: WebSocketContext,
+}
+
+impl Socket {
+    pub(super) fn new(io: BoxIo, role: Role) -> Self {
+        let config = WebSocketConfig::default()
+            .read_buffer_size(READ_BUFFER)
+            .write_buffer_size(WRITE_LIMIT / 2)
+            .max_write_buffer_size(WRITE_LIMIT)
+            .max_message_size(Some(MESSAGE_LIMIT))
+            .max_frame_size(Some(MESSAGE_LIMIT));
+        Self { io, context: WebSocketContext::new(role, Some(config)) }
+    }
+
+    /// The next message. Pings are answered on the way, and returned as well.
+    pub(super) fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<tungstenite::Result<Message>> {
+        pending(self.context.read(&mut Polled { io: &mut self.io, cx }))
+    }
+
+    /// Ready when everything that was sent is with the stream below.
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<tungstenite::Result<()>> {
+        pending(self.context.flush(&mut Polled { io: &mut self.io, cx }))
+    }
+
+    /// Takes a message into the buffer, which must have been flushed.
+    pub(super) fn start_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Message,
+    ) -> tungstenite::Result<()> {
+        match pending(self.context.write(&mut Polled { io: &mut self.io, cx }, message)) {
+            Poll::Ready(result) => result,
+            // It is in the buffer.
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// Says good-bye, if that goes without waiting.
+    pub(super) fn close(&mut self, cx: &mut Context<'_>) {
+        if let Err(error) = self.context.close(&mut Polled { io: &mut self.io, cx }, None) {
+            tracing::trace!(%error, "a WebSocket was closed without good-bye");
+        }
+    }
+}
+
+fn pending<T>(result: tungstenite::Result<T>) -> Poll<tungstenite::Result<T>> {
+    match result {
+        Err(tungstenite::Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
+            Poll::Pending
+        }
+        result => Poll::Ready(result),
+    }
+}
+
+/// A polled stream as one that returns `WouldBlock`; the task is woken when it is worth to try again.
+struct Polled<'a, 'b> {
+    io: &'a mut BoxIo,
+    cx: &'a mut Context<'b>,
+}
+
+impl Read for Polled<'_, '_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let mut buffer = ReadBuf::new(into);
+        match Pin::new(&mut *self.io).poll_read(self.cx, &mut buffer) {
+            Poll::Ready(result) => result.map(|()| buffer.filled().len()),
+            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}
+
+impl Write for Polled<'_, '_> {
+    fn write(&mut self, from: &[u8]) -> io::Result<usize> {
+        match Pin::new(&mut *self.io).poll_write(self.cx, from) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match Pin::new(&mut *self.io).poll_flush(self.cx) {
+            Poll::Ready(result) => result,
+            Poll::Pending => Err(io::ErrorKind::WouldBlock.into()),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Turns one request into a WebSocket: the HTTP/1.1 upgrade, on a connection of its own.
+//!
+//! Exec, attach and port-forward take a whole connection over, which a stream of a shared HTTP/2
+//! connection cannot be. So their request goes past the pool, and past the layers that a user added;
+//! connector, TLS, proxy, headers and credentials are those of every other request. It is sent once.
+//! It is made again only when there was no connection, or when the server answered 401 and the
+//! credentials can be renewed: in both cases nothing was executed. Absent: what is said over the
+//! WebSocket, which is `api::remote`'s.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::header::{
+    CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
+    SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::Instrument;
+
+use super::attempt::{Outgoing, check_path};
+use super::call::Shared;
+use super::connect::BoxIo;
+use super::retry::{Decision, Facts, Outcome, decide};
+use super::transport::{Attempt, TransportError, failed, for_http1};
+use super::{Client, HttpRequest, Prepared, Verb};
+use crate::clock::Clock;
+use crate::error::{BoxError, Error, ErrorKind};
+use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
+use crate::wire::status;
+
+/// Largest error answer that is read.
+const ERROR_BODY_LIMIT: usize = 1 << 20;
+/// Largest head of an answer.
+const HEAD_LIMIT: usize = 256 << 10;
+
+/// A connection that speaks WebSocket from here on.
+pub(crate) struct Upgraded {
+    pub(crate) io: BoxIo,
+    /// The subprotocol that both ends agreed on; one of those that were offered.
+    pub(crate) protocol: &'static str,
+    pub(crate) clock: Clock,
+}
+
+impl Client {
+    /// Sends `request` as an upgrade to WebSocket that offers `protocols`, the best one first. Its
+    /// deadline covers everything up to the upgrade. The write gate is asked as for a write.
+    ///
+    /// # Errors
+    /// As [`Client::send`]; [`ErrorKind::Ambiguous`] for a request that is not repeatable and whose
+    /// fate is unknown; [`ErrorKind::Server`] for an answer that is no upgrade.
+    /// # Cancel safety
+    /// Dropping it closes the connection; a command may have been started.
+    pub(crate) async fn upgrade(
+        &self,
+        request: &Prepared,
+        protocols: &[&'static str],
+    ) -> Result<Upgraded, Error> {
+        check_path(request)?;
+        let span = tracing::debug_span!("upgrade", path = %request.path);
+        let shared = &*self.shared;
+        let deadline = shared.seams.clock.now() + request.timeout.unwrap_or(shared.timeout);
+        let call = Call { client: self, shared, request, protocols, deadline };
+        Box::pin(call.run().instrument(span)).await
+    }
+}
+
+struct Call<'a> {
+    client: &'a Client,
+    shared: &'a Shared,
+    request: &'a Prepared,
+    protocols: &'a [&'static str],
+    deadline: Instant,
+}
+
+/// Why an attempt did not upgrade.
+struct Failure {
+    error: Error,
+    /// Set when nothing was executed and another attempt may work.
+    outcome: Option<Outcome>,
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, outcome: None }
+    }
+}
+
+impl Call<'_> {
+    async fn run(self) -> Result<Upgraded, Error> {
+        let mut attempt = 0;
+        let mut refreshed = false;
+        loop {
+            attempt += 1;
+            let credentials = self.credentials().await?;
+            let failure = match self.attempt(credentials.as_ref()).await {
+                Ok(upgraded) => return Ok(upgraded),
+                Err(failure) => failure,
+            };
+            let Some(outcome) = failure.outcome else { return Err(failure.error) };
+            let refreshable =
+                self.shared.credentials.refreshable() || self.shared.rotating.is_some();
+            let facts = Facts {
+                verb: Verb::Create,
+                repeatable: false,
+                outcome,
+                attempt,
+                refreshable: refreshable && !refreshed,
+                remaining: self.remaining(),
+            };
+            match decide(facts) {
+                Decision::Refresh => {
+                    refreshed = true;
+                    self.renew(credentials.as_ref()).await;
+                }
+                Decision::Wait { jitter, .. } => self.wait(jitter, attempt, failure.error).await?,
+                Decision::Fail(_) => return Err(tried(failure.error, attempt)),
+            }
+        }
+    }
+
+    /// Waits before another attempt, unless time or budget do not allow one.
+    async fn wait(&self, jitter: Duration, attempt: u32, error: Error) -> Result<(), Error> {
+        let clock = &self.shared.seams.clock;
+        let wait = self.shared.jitter.jitter(jitter);
+        if wait >= self.remaining() || !self.shared.budget.lock().spend(clock.now()) {
+            return Err(tried(error, attempt));
+        }
+        let labels = ["<error>", "GET", self.shared.host.as_str()];
+        self.shared.seams.metrics.count(&REST_RETRIES, &labels, 1);
+        clock.sleep(wait).await;
+        Ok(())
+    }
+
+    async fn credentials(&self) -> Result<Option<HeaderValue>, Error> {
+        let header = self.shared.credentials.header();
+        match self.shared.seams.clock.within(self.remaining(), header).await {
+            Some(Ok(header)) => Ok(header),
+            Some(Err(error)) => Err(self.error(error.kind(), "no credentials").because(error)),
+            None => Err(self.error(ErrorKind::Timeout, "no credentials in time")),
+        }
+    }
+
+    /// The server refused the credentials: the next attempt has new ones.
+    async fn renew(&self, header: Option<&HeaderValue>) {
+        let refused = self.shared.credentials.refused(header);
+        self.shared.seams.clock.within(self.remaining(), refused).await;
+        if let Some(tls) = &self.shared.rotating {
+            tls.forget();
+        }
+        if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
+            self.shared.pool.retire();
+        }
+    }
+
+    /// One attempt, counted.
+    async fn attempt(&self, credentials: Option<&HeaderValue>) -> Result<Upgraded, Failure> {
+        let clock = &self.shared.seams.clock;
+        let started = clock.now();
+        let mut code = None;
+        let result = self.exchange(credentials, &mut code).await;
+        let code = code.as_ref().map_or("<error>", StatusCode::as_str);
+        let (metrics, host) = (&self.shared.seams.metrics, self.shared.host.as_str());
+        metrics.count(&REST_REQUESTS, &[code, "GET", host], 1);
+        metrics.observe(&REST_SECONDS, &["GET", host], clock.now() - started);
+        result
+    }
+
+    async fn exchange(
+        &self,
+        credentials: Option<&HeaderValue>,
+        code: &mut Option<StatusCode>,
+    ) -> Result<Upgraded, Failure> {
+        // Asked here to open no connection in vain, and again when there is one.
+        self.admit()?;
+        let io = self.connect().await?;
+        let until = self.admit()?;
+        let key = self.key();
+        let request = self.http(credentials, &key, until)?;
+        let (mut sender, connection) = http1::Builder::new()
+            .max_buf_size(HEAD_LIMIT)
+            .handshake(TokioIo::new(io))
+            .await
+            .map_err(|error| self.unsent(error))?;
+        // Ends with this future, or when it has handed the stream over.
+        let _driving = AbortOnDropHandle::new(tokio::spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                tracing::debug!(%error, "connection for an upgrade ended");
+            }
+        }));
+        let answer = match self.until(until, sender.try_send_request(request)).await {
+            None => return Err(self.late().into()),
+            Some(Err(error)) => return Err(self.lost(failed(error))),
+            Some(Ok(answer)) => answer,
+        };
+        *code = Some(answer.status());
+        if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
+            return Err(self.refused(answer, until).await);
+        }
+        let protocol = self.check(answer.headers(), &key)?;
+        match self.until(until, hyper::upgrade::on(answer)).await {
+            None => Err(self.late().into()),
+            Some(Err(error)) => Err(self.broken(error).into()),
+            Some(Ok(io)) => {
+                let clock = self.shared.seams.clock.clone();
+                Ok(Upgraded { io: Box::new(TokioIo::new(io)), protocol, clock })
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<BoxIo, Failure> {
+        let opening = self.shared.pool.connector().open_http1();
+        match self.until(self.deadline, opening).await {
+            Some(Ok(io)) => Ok(io),
+            Some(Err(error)) => Err(self.unsent(error)),
+            None => Err(self.error(ErrorKind::Connect, "no connection in time").into()),
+        }
+    }
+
+    /// Asks the gate; until when the upgrade must have happened.
+    fn admit(&self) -> Result<Instant, Error> {
+        let limit = match &self.client.gate {
+            Some(gate) => gate.admit()?,
+            None => None,
+        };
+        let now = self.shared.seams.clock.now();
+        Ok(limit.map_or(self.deadline, |limit| self.deadline.min(now + limit)))
+    }
+
+    fn key(&self) -> String {
+        let random = || self.shared.jitter.next_u64().to_be_bytes();
+        STANDARD.encode([random(), random()].concat())
+    }
+
+    fn http(
+        &self,
+        credentials: Option<&HeaderValue>,
+        key: &str,
+        until: Instant,
+    ) -> Result<HttpRequest, Error> {
+        let out = Outgoing { client: self.client, request: self.request, whole: false };
+        let mut http = for_http1(out.http(credentials, Attempt::new(until, false))?);
+        let headers = http.headers_mut();
+        headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+        headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+        headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        for (name, value) in
+            [(SEC_WEBSOCKET_KEY, key), (SEC_WEBSOCKET_PROTOCOL, &self.protocols.join(", "))]
+        {
+            let value = HeaderValue::from_str(value)
+                .map_err(|error| self.error(ErrorKind::Usage, "no such header").because(error))?;
+            headers.insert(name, value);
+        }
+        Ok(http)
+    }
+
+    /// Is it the answer to our upgrade, and which of our protocols did the server choose?
+    fn check(&self, headers: &HeaderMap, key: &str) -> Result<&'static str, Error> {
+        let has = |name: &HeaderName, word: &str| {
+            let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+            values.flat_map(|value| value.split(',')).any(|v| v.trim().eq_ignore_ascii_case(word))
+        };
+        let accepted = headers.get(SEC_WEBSOCKET_ACCEPT).map(HeaderValue::as_bytes);
+        if !has(&UPGRADE, "websocket")
+            || !has(&CONNECTION, "upgrade")
+            || accepted != Some(derive_accept_key(key.as_bytes()).as_bytes())
+        {
+            let text = "the server switched to something that is not our WebSocket; a proxy on the \
+                        way may mix connections up";
+            return Err(self.error(ErrorKind::Server, text));
+        }
+        let chosen = headers.get(SEC_WEBSOCKET_PROTOCOL).and_then(|value| value.to_str().ok());
+        let known = self.protocols.iter().copied().find(|protocol| chosen == Some(*protocol));
+        known.ok_or_else(|| {
+            let offered = self.protocols.join(", ");
+            let text = match chosen {
+                Some(chosen) => {
+                    format!("the server chose the protocol `{chosen}`, which was not offered ({offered})")
+                }
+                None => format!(
+                    "the server agreed to none of the protocols {offered}; it is too old, or a proxy \
+                     on the way drops the header Sec-WebSocket-Protocol"
+                ),
+            };
+            self.error(ErrorKind::Server, &text)
+        })
+    }
+
+    /// What the server answered instead of an upgrade.
+    async fn refused(&self, answer: http::Response<Incoming>, until: Instant) -> Failure {
+        let (parts, body) = answer.into_parts();
+        if parts.status.is_success() || parts.status.is_informational() {
+            let text = format!(
+                "the answer was HTTP {} and no upgrade to WebSocket; a proxy on the way may not \
+                 pass upgrades on",
+                parts.status.as_u16()
+            );
+            return self.error(ErrorKind::Server, &text).into();
+        }
+        // A broken error answer is an answer all the same.
+        let read = self.until(until, Limited::new(body, ERROR_BODY_LIMIT).collect()).await;
+        let read = read.and_then(Result::ok).map_or_else(Bytes::new, |body| body.to_bytes());
+        let retry_after = status::retry_after(&parts.headers);
+        let status = status::of_answer(parts.status, &parts.headers, &read);
+        let error = Error::from_status(&self.request.what, status).with_retry_after(retry_after);
+        let code = parts.status.as_u16();
+        let unauthorized = Outcome::Answered { code, retry_after: None };
+        Failure { error, outcome: (code == 401).then_some(unauthorized) }
+    }
+
+    /// Nothing was sent.
+    fn unsent(&self, source: impl Into<BoxError>) -> Failure {
+        let source = source.into();
+        let text = format!("no connection to {}: {source}", self.shared.host);
+        let error = self.error(ErrorKind::Connect, &text).because(source);
+        Failure { error, outcome: Some(Outcome::NotSent) }
+    }
+
+    fn lost(&self, failure: TransportError) -> Failure {
+        match failure.outcome {
+            Outcome::NotSent => self.unsent(failure),
+            _ => self.broken(failure).into(),
+        }
+    }
+
+    fn broken(&self, source: impl Into<BoxError>) -> Error {
+        let text = format!("the connection to {} broke before the upgrade", self.shared.host);
+        self.in_doubt(ErrorKind::Transport, &text).because(source)
+    }
+
+    fn late(&self) -> Error {
+        let text = format!("{} did not upgrade the connection in time", self.shared.host);
+        self.in_doubt(ErrorKind::Timeout, &text)
+    }
+
+    /// An error after the request was sent.
+    fn in_doubt(&self, kind: ErrorKind, text: &str) -> Error {
+        if self.request.repeatable {
+            return self.error(kind, text);
+        }
+        self.error(ErrorKind::Ambiguous, &format!("{text}; it may have been executed"))
+    }
+
+    fn error(&self, kind: ErrorKind, text: &str) -> Error {
+        Error::new(kind, format!("cannot {}: {text}", self.request.what))
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline.saturating_duration_since(self.shared.seams.clock.now())
+    }
+
+    async fn until<F: Future>(&self, until: Instant, future: F) -> Option<F::Output> {
+        let clock = &self.shared.seams.clock;
+        clock.within(until.saturating_duration_since(clock.now()), future).await
+    }
+}
+
+fn tried(error: Error, attempts: u32) -> Error {
+    if attempts > 1 { error.note(&format!("tried {attempts} times")) } else { error }
+}
