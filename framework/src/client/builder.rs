@@ -141,6 +141,7 @@ impl ClientBuilder {
             _ => None,
         };
         let credentials = Arc::new(Credentials::new(config.auth_source(), seams.clock));
+        let via = proxy.as_ref().map(|proxy| format!(" through the proxy {proxy}"));
         let dialer = Dialer {
             host: config.server.host().unwrap_or_default().to_owned(),
             port: config.server.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 }),
@@ -149,14 +150,14 @@ impl ClientBuilder {
             proxy_tls,
             credentials: Arc::clone(&credentials),
         };
-        Ok(self.assemble(Arc::new(dialer), credentials, tls))
+        Ok(self.assemble(Arc::new(dialer), credentials, tls, via.unwrap_or_default()))
     }
 
     /// As [`build`](Self::build) over `connector`, which cannot fail.
     pub(crate) fn build_over(self, connector: Arc<dyn Connect>) -> Client {
         let source = self.config.as_ref().map(ClientConfig::auth_source).unwrap_or_default();
         let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
-        self.assemble(connector, Arc::new(Credentials::new(source, clock)), None)
+        self.assemble(connector, Arc::new(Credentials::new(source, clock)), None, String::new())
     }
 
     fn assemble(
@@ -164,6 +165,7 @@ impl ClientBuilder {
         connector: Arc<dyn Connect>,
         credentials: Arc<Credentials>,
         tls: Option<Arc<Tls>>,
+        via: String,
     ) -> Client {
         let seams = self.seams.unwrap_or_default();
         let pool = Pool::new(connector);
@@ -181,6 +183,7 @@ impl ClientBuilder {
             rotating: tls.filter(|tls| tls.rotates()),
             base: server.to_string().trim_end_matches('/').to_owned(),
             host: server.authority().map(ToString::to_string).unwrap_or_default(),
+            via,
             namespace,
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),
