@@ -91,7 +91,8 @@ async fn a8_many_requests_that_are_refused_together_read_the_token_once_more() {
     client.shared.credentials.header().await.unwrap();
     std::fs::write(&token, "new").unwrap();
     let (one, two) = tokio::join!(client.send(get()), client.send(create()));
-    (one.unwrap(), two.unwrap());
+    one.unwrap();
+    two.unwrap();
     assert_eq!(tokens(&server), ["Bearer old", "Bearer old", "Bearer new", "Bearer new"]);
 }
 
