@@ -281,6 +281,7 @@ impl ClientBuilder {
             _ => None,
         };
         let credentials = Arc::new(Credentials::new(config.auth_source(), seams.clock));
+        let via = proxy.as_ref().map(|proxy| format!(" through the proxy {proxy}"));
         let dialer = Dialer {
             host: config.server.host().unwrap_or_default().to_owned(),
             port: config.server.port_u16().unwrap_or(if tls.is_some() { 443 } else { 80 }),
@@ -289,7 +290,7 @@ impl ClientBuilder {
             proxy_tls,
             credentials: Arc::clone(&credentials),
         };
-        Ok(self.assemble(Arc::new(dialer), credentials, tls, tuning))
+        Ok(self.assemble(Arc::new(dialer), credentials, tls, tuning, via.unwrap_or_default()))
     }
 
     /// As [`build`](Self::build) over `connector`, which cannot fail.
@@ -299,7 +300,7 @@ impl ClientBuilder {
         let credentials = Arc::new(Credentials::new(source, clock));
         let gzip = self.config.as_ref().is_none_or(ClientConfig::compression);
         let tuning = self.settings.over(Tuning { gzip, ..Tuning::default() });
-        self.assemble(connector, credentials, None, tuning)
+        self.assemble(connector, credentials, None, tuning, String::new())
     }
 
     fn assemble(
@@ -308,6 +309,7 @@ impl ClientBuilder {
         credentials: Arc<Credentials>,
         tls: Option<Arc<Tls>>,
         tuning: Tuning,
+        via: String,
     ) -> Client {
         let seams = self.seams.unwrap_or_default();
         let jitter = seams.entropy.fork("client");
@@ -326,6 +328,7 @@ impl ClientBuilder {
             rotating: tls.filter(|tls| tls.rotates()),
             base: server.to_string().trim_end_matches('/').to_owned(),
             host: server.authority().map(ToString::to_string).unwrap_or_default(),
+            via,
             namespace,
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),

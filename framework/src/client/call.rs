@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     /// Scheme, host, port and path prefix; no slash at the end.
     pub(super) base: String,
     pub(super) host: String,
+    /// ` through the proxy …`, for error texts; empty without one.
+    pub(super) via: String,
     pub(super) namespace: String,
     pub(super) headers: HeaderMap,
     pub(super) user_agent: HeaderValue,
@@ -319,7 +321,7 @@ impl<'a> Call<'a> {
         let writes = self.request.verb.writes();
         let (kind, text) = match outcome {
             Outcome::NotSent if !self.doubt => {
-                (ErrorKind::Connect, format!("no connection to {host}"))
+                (ErrorKind::Connect, format!("no connection to {host}{}", self.shared.via))
             }
             Outcome::TimedOut if !writes => {
                 (ErrorKind::Timeout, format!("{host} did not answer in time"))

@@ -113,7 +113,7 @@ impl Dialer {
             Err(match &self.proxy {
                 Some(proxy) => {
                     let advice = "check that it runs and can reach the API server";
-                    proxy::Failed::new(proxy, format_args!("did not help: {text}"), advice)
+                    proxy::Failed::error(proxy, format_args!("did not help: {text}"), advice)
                 }
                 None => io::Error::new(io::ErrorKind::TimedOut, text),
             })

@@ -1,3 +1,6 @@
+mod merging;
+mod overrides;
+
 use super::*;
 use crate::client::tls::Pem;
 use std::path::PathBuf;
@@ -237,12 +240,4 @@ fn what_cannot_be_obeyed_is_refused() {
     assert!(message(ClientConfig::from_yaml(&half, None)).contains("without the other"));
     assert!(message(ClientConfig::new("ftp://x")).contains("https://host:port"));
     assert!(message(ClientConfig::new("https://user:canary@x")).contains("https://host:port"));
-}
-
-#[test]
-fn impersonation_becomes_headers() {
-    let text = BASE.replace("{token: first}", "{token: t, as: jane, as-groups: [a, b]}");
-    let config = ClientConfig::from_yaml(&text, None).unwrap();
-    assert_eq!(config.headers["impersonate-user"], "jane");
-    assert_eq!(config.headers.get_all("impersonate-group").iter().count(), 2);
 }

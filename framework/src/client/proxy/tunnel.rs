@@ -33,7 +33,7 @@ pub(crate) struct Failed(String);
 
 impl Failed {
     /// `proxy` did `what`; `advice` says what to do.
-    pub(crate) fn new(proxy: &Proxy, what: impl fmt::Display, advice: &str) -> io::Error {
+    pub(crate) fn error(proxy: &Proxy, what: impl fmt::Display, advice: &str) -> io::Error {
         io::Error::other(Self(format!("the proxy {} {what}; {advice}", proxy.described())))
     }
 
@@ -41,7 +41,7 @@ impl Failed {
     pub(crate) fn unreachable(proxy: &Proxy, why: impl fmt::Display) -> io::Error {
         let advice = "correct or remove it, or reach the API server without it (NO_PROXY for a \
                       proxy of the environment)";
-        Self::new(proxy, format_args!("cannot be reached: {why}"), advice)
+        Self::error(proxy, format_args!("cannot be reached: {why}"), advice)
     }
 }
 
@@ -69,7 +69,7 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     let garbled = |why: hyper::Error| {
         let why = crate::client::dial::innermost(&why);
         let advice = "is it an HTTP proxy, and is its scheme (http, https, socks5) the right one?";
-        Failed::new(proxy, format_args!("gave no answer to CONNECT {target}: {why}"), advice)
+        Failed::error(proxy, format_args!("gave no answer to CONNECT {target}: {why}"), advice)
     };
     let request = request(proxy, target)?;
     let (mut sender, connection) = http1::Builder::new()
@@ -97,7 +97,7 @@ async fn connect(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
     if !parts.read_buf.is_empty() {
         // In TLS and in HTTP the client speaks first: this cannot come from the API server.
         let advice = "it may not be an HTTP proxy";
-        return Err(Failed::new(proxy, "sent something behind its answer to CONNECT", advice));
+        return Err(Failed::error(proxy, "sent something behind its answer to CONNECT", advice));
     }
     Ok(parts.io.into_inner())
 }
@@ -132,7 +132,7 @@ fn refused(proxy: &Proxy, target: &str, status: StatusCode) -> io::Error {
         }
         _ => "ask whoever runs it to allow this destination, or reach it without the proxy",
     };
-    Failed::new(proxy, format_args!("answered {status} to CONNECT {target}"), advice)
+    Failed::error(proxy, format_args!("answered {status} to CONNECT {target}"), advice)
 }
 
 async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
@@ -140,7 +140,7 @@ async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
         proxy.login.as_ref().map_or(0, |(user, password)| user.len() + password.expose().len());
     if room + target.len() > SOCKS_ROOM {
         let advice = "use shorter ones, or an HTTP proxy";
-        return Err(Failed::new(proxy, "takes no user, password and host name so long", advice));
+        return Err(Failed::error(proxy, "takes no user, password and host name so long", advice));
     }
     let mut stream = Some(TokioIo::new(io));
     let inner = service_fn(move |_: Uri| {
@@ -159,7 +159,7 @@ async fn socks5(proxy: &Proxy, io: BoxIo, target: &str) -> io::Result<BoxIo> {
             let advice = "check its scheme, the user and password of its URL, and that it may and \
                           can reach the API server";
             let what = format_args!("made no connection to {target}: {error}");
-            Err(Failed::new(proxy, what, advice))
+            Err(Failed::error(proxy, what, advice))
         }
     }
 }

@@ -298,7 +298,7 @@ async fn a_401_reads_the_token_again_once_and_tries_again() {
 
 #[tokio::test(start_paused = true)]
 async fn no_error_of_a_call_shows_the_token() {
-    let path = token_file("canary", "canary");
+    let path = token_file("refused", "canary");
     for reply in [Reply::Answer(401, "no"), Reply::Cut, Reply::Silence] {
         let server = Server::with([reply]);
         let client = with_token_file(&server, &path);

@@ -2,8 +2,9 @@
 
 mod auth_rotation;
 mod calls;
-mod config_canary;
+
 mod config_errors;
+mod config_secrets;
 mod connections;
 mod faults;
 mod layers;

@@ -244,3 +244,10 @@ async fn unusable_certificates_are_told_when_the_client_is_made() {
     let error = Client::new(at(1).with_ca(&pki.ca).with_identity("x", "y")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Config);
 }
+
+#[test]
+fn the_crates_features_choose_the_cryptography() {
+    let provider = super::super::tls::default_provider().unwrap();
+    let expected = if cfg!(feature = "ring") { "Ring" } else { "AwsLcRs" };
+    assert_eq!(format!("{:?}", provider.key_provider), expected);
+}
