@@ -10,7 +10,8 @@
 //! it. [`clock`], [`entropy`], [`metrics`] and [`error`] are leaves that all may use.
 //!
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
-//! server inside the program when no cluster is configured; `testing` for tests with one.
+//! server inside the program when no cluster is configured; `testing` for tests with one; `ws` for
+//! exec, attach and port-forward.
 
 // The derives name the crate as users do.
 #[cfg(test)]

@@ -171,7 +171,7 @@ impl Session {
     /// input that was not taken is closed.
     ///
     /// # Errors
-    /// The server's [status](Error::status) when it could not run the command;
+    /// The server's [status](Error::status) when it could not run the command, or lost it;
     /// [`ErrorKind::Ambiguous`] when the connection broke, so that nobody knows whether and how a
     /// command ended ([`ErrorKind::Transport`] for one that was only attached to).
     /// # Cancel safety
@@ -209,7 +209,7 @@ impl Session {
     fn outcome(&self) -> Result<ExitStatus, Error> {
         match &*self.ended.borrow() {
             Some(End::Exit(status)) => Ok(*status),
-            Some(End::Failed(status)) => Err(Error::from_status(&self.what, status.clone())),
+            Some(End::Failed(status)) => Err(Error::from_status(&self.what, (**status).clone())),
             Some(End::Broken { why, source }) => {
                 let text = format!("{why}; how it ended is unknown");
                 let error = self.error(self.lost, &text);

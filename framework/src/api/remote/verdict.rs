@@ -39,7 +39,7 @@ pub(super) enum End {
     /// The command did.
     Exit(ExitStatus),
     /// The server says why there is no exit code.
-    Failed(ApiStatus),
+    Failed(Box<ApiStatus>),
     /// The other end closed a forwarded port.
     Closed,
     /// Anything else.
@@ -104,7 +104,7 @@ pub(super) fn of_status(json: &[u8]) -> Option<End> {
                 None => Some(End::broken("the command failed, and the server does not say how")),
             }
         }
-        ("Failure", _) => Some(End::Failed(status)),
+        ("Failure", _) => Some(End::Failed(Box::new(status))),
         _ => Some(End::broken("the server's last words are neither Success nor Failure")),
     }
 }

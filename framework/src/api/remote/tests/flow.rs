@@ -8,6 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::*;
 
 const MUCH: usize = 10 << 20;
+/// What servers send at once.
+const PIECE: usize = 32 << 10;
 /// What may be under way between two programs: the pipe, the read buffer, three messages of 32 KiB
 /// and some slack.
 const UNDER_WAY: usize = 300 << 10;
@@ -51,9 +53,9 @@ async fn a_reader_that_stops_stops_the_server_and_nothing_is_lost() {
         let counter = Arc::clone(&counter);
         async move {
             let mut peer = Peer::accept(io, V5).await;
-            for at in 0..MUCH / 1024 {
-                peer.send(1, [byte(at); 1024]).await;
-                counter.fetch_add(1024, Ordering::Relaxed);
+            for at in 0..MUCH / PIECE {
+                peer.send(1, vec![byte(at); PIECE]).await;
+                counter.fetch_add(PIECE, Ordering::Relaxed);
             }
             peer.send(3, SUCCESS).await;
             peer.close().await;
@@ -64,14 +66,14 @@ async fn a_reader_that_stops_stops_the_server_and_nothing_is_lost() {
     // Longer than a silent server may be: it is us who do not listen.
     sleep(Duration::from_secs(3600)).await;
     let under_way = sent.load(Ordering::Relaxed);
-    assert!((1024..UNDER_WAY).contains(&under_way), "{under_way}");
-    let mut piece = [0; 1024];
-    for at in 0..MUCH / 1024 {
+    assert!((PIECE..UNDER_WAY).contains(&under_way), "{under_way}");
+    let mut piece = [0; PIECE];
+    for at in 0..MUCH / PIECE {
         stdout.read_exact(&mut piece).await.unwrap();
-        assert_eq!(piece, [byte(at); 1024]);
-        if at % 1024 == 0 {
+        assert_eq!(piece, [byte(at); PIECE]);
+        if at % 32 == 0 {
             sleep(Duration::from_secs(50)).await;
-            let under_way = sent.load(Ordering::Relaxed) - at * 1024;
+            let under_way = sent.load(Ordering::Relaxed) - at * PIECE;
             assert!(under_way < UNDER_WAY, "{under_way}");
         }
     }
@@ -83,8 +85,8 @@ async fn a_reader_that_stops_stops_the_server_and_nothing_is_lost() {
 async fn output_that_nobody_wants_is_thrown_away() {
     let door = Door::to(|io| async {
         let mut peer = Peer::accept(io, V5).await;
-        for _ in 0..MUCH / (32 << 10) {
-            peer.send(1, [0; 32 << 10]).await;
+        for _ in 0..MUCH / PIECE {
+            peer.send(1, vec![0; PIECE]).await;
         }
         peer.send(2, "the end").await;
         peer.send(3, CODE_3).await;
