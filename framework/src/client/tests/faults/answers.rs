@@ -81,8 +81,9 @@ async fn a2_hours_of_a_server_in_trouble_end_with_its_recovery_in_memory() {
         let (error, _) = rig.fails(apply()).await;
         assert_eq!(error.kind(), ErrorKind::Server, "{error}");
         failed += 1;
+        tokio::time::sleep(Duration::from_secs(5)).await;
     }
-    assert!(failed >= 3 * 3600 / 31, "no call takes longer than its deadline: {failed}");
+    assert!(failed >= 3 * 3600 / 36, "no call takes longer than its deadline: {failed}");
     rig.goes_on().await;
 }
 
@@ -100,8 +101,8 @@ async fn a14_pages_of_proxies(rig: Rig) {
         assert!(text.starts_with("<html><body>no upstream"), "{text}");
         assert!(text.len() <= status::TEXT_LIMIT + '…'.len_utf8(), "{}", text.len());
     }
-    let (connections, before) = (rig.server.connections(), rig.server.requests());
-    assert_eq!((connections, before), (1, 3), "pages are read to the end: one connection");
+    let used = (rig.server.requests(), rig.server.connections());
+    assert_eq!(used, (3, 1), "pages are read to the end: one connection");
     // A page where an object was expected.
     rig.server.change([Bad::Write(answer(200, "<html>please log in</html>"))]);
     let api = rig.client.namespace::<k8s_openapi::api::core::v1::ConfigMap>("shop");

@@ -13,7 +13,7 @@ fn ticks() -> Prepared {
 /// A watch that has told something, so that it is under way.
 async fn under_way(client: &Client, peer: &Peer) -> ByteStream {
     let mut stream = client.stream(ticks()).await.unwrap();
-    peer.permits.add_permits(1);
+    peer.ticks.add_permits(1);
     assert_eq!(stream.next().await.unwrap().unwrap(), "tick");
     stream
 }
@@ -31,7 +31,7 @@ async fn a5_a_half_open_connection_is_noticed_within_45_seconds_by_a_watch_in_me
     // Hours of silence are no fault while pings are answered.
     let quiet = tokio::time::timeout(Duration::from_secs(629), stream.next()).await;
     assert!(quiet.is_err());
-    peer.permits.add_permits(1);
+    peer.ticks.add_permits(1);
     assert!(stream.next().await.unwrap().is_ok());
     wire.freeze();
     let started = Instant::now();

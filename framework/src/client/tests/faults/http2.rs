@@ -11,12 +11,13 @@ use tokio_rustls::TlsAcceptor;
 use super::super::*;
 use super::pki::Swap;
 
-/// Answers `{}`, but on `/silent` never, on `/later` when there is a permit, on `/ticks` a `tick` for
-/// each permit, on `/flood` as much as the client takes, on `/head` 100 KiB of headers.
+/// Answers `{}`, but on `/silent` never, on `/later` when there is a permit, on `/ticks` a
+/// `tick` for each of its own, on `/flood` as much as the client takes, on `/head` 100 KiB of headers.
 #[derive(Debug)]
 pub(super) struct Peer {
     http2: bool,
     pub(super) permits: Arc<Semaphore>,
+    pub(super) ticks: Arc<Semaphore>,
     connections: AtomicU32,
     requests: AtomicU32,
     pushed: Arc<AtomicUsize>,
@@ -30,6 +31,7 @@ impl Peer {
         Arc::new(Self {
             http2,
             permits: Arc::new(Semaphore::new(0)),
+            ticks: Arc::new(Semaphore::new(0)),
             connections: AtomicU32::new(0),
             requests: AtomicU32::new(0),
             pushed: Arc::default(),
@@ -120,7 +122,7 @@ impl Peer {
                 Ok(response(200, "{}"))
             }
             "/ticks" => Ok(http::Response::new(
-                Produced::new(Arc::clone(&self), Some(Arc::clone(&self.permits))).boxed_unsync(),
+                Produced::new(Arc::clone(&self), Some(Arc::clone(&self.ticks))).boxed_unsync(),
             )),
             "/flood" => {
                 Ok(http::Response::new(Produced::new(Arc::clone(&self), None).boxed_unsync()))

@@ -29,7 +29,7 @@ struct Rig {
     client: Client,
     /// A pause between two bytes of a server that is too slow.
     drip: Duration,
-    /// What a call may take in all, with some room.
+    /// What a call may take in all, with room for a busy machine.
     call: Duration,
 }
 
@@ -41,12 +41,12 @@ impl Rig {
         Self { server, client, drip: Duration::from_secs(1), call: Duration::from_millis(30_500) }
     }
 
-    /// Over loopback, with short times: 250 ms for a head, 1 s for a call.
+    /// Over loopback, with short times: 150 ms for a head, 600 ms for a call.
     async fn on_a_socket(script: impl IntoIterator<Item = Bad>) -> Self {
         let server = BadServer::new(script);
         let address = server.listen(None).await;
         let client = short(ClientConfig::new(&format!("http://{address}")).unwrap());
-        Self { server, client, drip: Duration::from_millis(20), call: Duration::from_millis(2500) }
+        Self { server, client, drip: Duration::from_millis(20), call: Duration::from_secs(5) }
     }
 
     /// Whatever happened: the next requests are answered.
@@ -73,8 +73,8 @@ fn short(config: ClientConfig) -> Client {
     Client::builder()
         .config(config)
         .seams(seams())
-        .head_timeout(Duration::from_millis(250))
-        .timeout(Duration::from_secs(1))
+        .head_timeout(Duration::from_millis(150))
+        .timeout(Duration::from_millis(600))
         .build()
         .unwrap()
 }

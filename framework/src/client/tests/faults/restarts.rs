@@ -33,7 +33,7 @@ async fn a10_rolling_restart(client: Client, peer: &Arc<Peer>, rounds: u32) {
         }
         assert_eq!(peer.requests(), sent, "round {round}: each exactly once");
     }
-    peer.permits.add_permits(1);
+    peer.ticks.add_permits(1);
     assert_eq!(watch.next().await.unwrap().unwrap(), "tick", "the first watch is still there");
     assert!(peer.connections() > rounds, "{}", peer.connections());
 }
@@ -95,7 +95,7 @@ async fn a10_a_connection_that_is_too_old_gets_no_new_request_and_keeps_its_stre
         client.send(create()).await.unwrap();
         client.send(create()).await.unwrap();
         assert_eq!(peer.connections(), young + 1, "a new one, which is kept");
-        peer.permits.add_permits(1);
+        peer.ticks.add_permits(1);
         assert_eq!(watch.next().await.unwrap().unwrap(), "tick");
     }
 }
@@ -165,7 +165,7 @@ async fn swap(http2: bool) {
     // While connected: what is open stays open, and trusted.
     certificate.to(stranger.server(protocols));
     client.send(create()).await.unwrap();
-    peer.permits.add_permits(1);
+    peer.ticks.add_permits(1);
     assert_eq!(watch.next().await.unwrap().unwrap(), "tick");
     assert_eq!(peer.connections(), before);
 
