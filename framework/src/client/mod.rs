@@ -11,10 +11,12 @@ mod auth;
 mod backoff;
 mod body;
 mod bounds;
+mod brake;
 mod builder;
 mod call;
 mod config;
 mod connect;
+mod defaults;
 mod dial;
 mod exec;
 mod gate;
@@ -149,15 +151,16 @@ impl Client {
     }
 
     fn asked_timeout(&self) -> Option<Duration> {
-        self.shared.asked_timeout
+        self.shared.defaults.asked_timeout
     }
 
-    fn new_backoff(&self) -> Arc<dyn BackoffManager> {
-        (self.shared.backoff)()
+    /// A backoff manager for one request.
+    fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
+        self.shared.defaults.backoff.as_ref().map(|make| make())
     }
 
     fn content_type(&self) -> &str {
-        &self.shared.content_type
+        &self.shared.defaults.content_type
     }
 
     /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.
