@@ -4,24 +4,22 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT, WARNING};
+use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use http_body_util::Full;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tower::ServiceExt;
 
 use super::body::{ERROR_BODY_LIMIT, Ended, Reader};
 use super::gzip;
 use super::retry::Outcome;
 use super::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
-use super::{Client, Prepared, Verb};
+use super::warning::{self, WarningHandler};
+use super::{Client, Prepared, Verb, trace};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
 use crate::wire::status;
 
 /// The text of an error answer must have come within this time; what has come by then is used.
 const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
-/// Different texts of `Warning` headers that are logged.
-const MAX_WARNINGS: usize = 64;
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A good answer.
@@ -37,7 +35,7 @@ pub(super) struct Answer {
 /// What an attempt ended in, if not in a good answer.
 pub(super) enum Failure {
     /// The server's error answer.
-    Status { status: ApiStatus, code: u16, retry_after: Option<Duration> },
+    Status { status: ApiStatus, code: u16, retry_after: Option<Duration>, size: usize },
     /// No answer.
     Broken { outcome: Outcome, source: Option<BoxError> },
     /// Trying again would not help, whatever the verb.
@@ -52,6 +50,22 @@ impl Failure {
             }
             Self::Broken { outcome, .. } => Some(*outcome),
             Self::Final(_) => None,
+        }
+    }
+
+    /// The HTTP status code, if there was an answer.
+    pub(super) fn http_code(&self) -> Option<u16> {
+        match self {
+            Self::Status { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the error answer that were read.
+    pub(super) fn size(&self) -> Option<usize> {
+        match self {
+            Self::Status { size, .. } => Some(*size),
+            _ => None,
         }
     }
 
@@ -76,15 +90,19 @@ impl Outgoing<'_> {
     /// The request as it goes through the stack.
     pub(super) fn http(
         &self,
+        uri: Uri,
         credentials: Option<&HeaderValue>,
         mark: Attempt,
-    ) -> Result<HttpRequest, Error> {
+    ) -> HttpRequest {
         let request = self.request;
-        let mut http = http::Request::new(Full::new(request.body.clone()));
+        let body = request.extra.reader.clone();
+        let mut http = http::Request::new(body.unwrap_or_else(|| request.body.clone().into()));
         *http.method_mut() = request.method.clone();
-        *http.uri_mut() = self.uri()?;
+        *http.uri_mut() = uri;
         let headers = http.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(accept) = &self.client.shared.defaults.accept {
+            headers.insert(ACCEPT, accept.clone());
+        }
         headers.insert(USER_AGENT, self.client.shared.user_agent.clone());
         headers.extend(self.client.shared.headers.clone());
         for name in request.headers.keys() {
@@ -98,7 +116,7 @@ impl Outgoing<'_> {
         if self.wants_gzip() {
             http.extensions_mut().insert(gzip::Wanted);
         }
-        Ok(http)
+        http
     }
 
     /// Whole answers and lists come compressed; watches and logs are small pieces that must come
@@ -108,36 +126,11 @@ impl Outgoing<'_> {
         compressible && self.request.verb != Verb::Watch && self.client.shared.tuning.gzip
     }
 
-    fn uri(&self) -> Result<Uri, Error> {
-        let request = self.request;
-        let mut uri = format!("{}{}", self.client.shared.base, request.path);
-        let mut separator = '?';
-        let mut add = |key: &str, value: &str| {
-            uri.push(separator);
-            uri.push_str(key);
-            uri.push('=');
-            uri.extend(utf8_percent_encode(value, QUERY));
-            separator = '&';
-        };
-        for (key, value) in &request.query {
-            add(key, value);
-        }
-        let managed =
-            matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
-        if managed && request.parameter("fieldManager").is_none() {
-            add("fieldManager", &self.client.manager);
-        }
-        uri.parse().map_err(|error| {
-            let text = format!("cannot {}: `{}` is no path", request.what, request.path);
-            Error::new(ErrorKind::Usage, text).because(error)
-        })
-    }
-
     /// Sends `http` and reads what is wanted of the answer.
     pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
         let response = self.client.shared.stack.clone().oneshot(request).await.map_err(broken)?;
         let (parts, body) = response.into_parts();
-        self.show_warnings(&parts.headers);
+        warning::tell(self.warning_handler(), &parts.headers, &self.request.path);
         let (status, headers) = (parts.status, parts.headers);
         if !status.is_success() {
             return Err(self.error_answer(status, &headers, body).await);
@@ -148,7 +141,7 @@ impl Outgoing<'_> {
         let limit = self.request.answer_limit.unwrap_or(self.client.shared.tuning.answer_limit);
         let mut reader = Reader::new(body, limit);
         match reader.run().await {
-            Ended::Whole => Ok(Answer { status, headers, read: reader.into_bytes(), rest: None }),
+            Ended::Whole => self.whole(status, headers, reader.into_bytes()),
             Ended::TooLong => {
                 let why = format!("the answer is larger than {}", Size(limit));
                 Err(Failure::Final(self.unusable(status, &why)))
@@ -161,6 +154,22 @@ impl Outgoing<'_> {
                 Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) })
             }
         }
+    }
+
+    /// A good answer, unless its body says otherwise: a Status counts for more than the code that it
+    /// came with.
+    fn whole(
+        &self,
+        status: StatusCode,
+        headers: HeaderMap,
+        read: Bytes,
+    ) -> Result<Answer, Failure> {
+        trace::answer(&self.client.shared, self.request, status.as_u16(), &headers, &read);
+        if let Some(status) = status::failure_in(&read) {
+            let (code, size) = (status.code, read.len());
+            return Err(Failure::Status { status, code, retry_after: None, size });
+        }
+        Ok(Answer { status, headers, read, rest: None })
     }
 
     /// A good answer whose body is of no use; asking again would bring the same.
@@ -181,29 +190,44 @@ impl Outgoing<'_> {
         let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
         let clock = &self.client.shared.seams.clock;
         let _ = clock.within(ERROR_BODY_TIME, reader.run()).await;
-        let status = status::of_answer(code, headers, &reader.into_bytes());
+        let read = reader.into_bytes();
+        trace::answer(&self.client.shared, self.request, code.as_u16(), headers, &read);
+        let status = status::of_answer(code, headers, &read);
         let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
         let asked = (asked > 0).then(|| Duration::from_secs(asked));
         let retry_after = status::retry_after(headers).or(asked);
-        Failure::Status { status, code: code.as_u16(), retry_after }
+        Failure::Status { status, code: code.as_u16(), retry_after, size: read.len() }
     }
 
-    /// Logs each different text of `Warning: 299` once.
-    fn show_warnings(&self, headers: &HeaderMap) {
-        for warning in headers.get_all(WARNING) {
-            let Some(text) = warning.to_str().ok().and_then(|text| text.strip_prefix("299 "))
-            else {
-                continue;
-            };
-            let text = text.split_once(' ').map_or(text, |(_, text)| text).trim_matches('"');
-            let mut warned = self.client.shared.warned.lock();
-            let new = warned.len() < MAX_WARNINGS && warned.insert(text.to_owned());
-            drop(warned);
-            if new {
-                tracing::warn!(path = %self.request.path, "the API server warns: {text}");
-            }
-        }
+    fn warning_handler(&self) -> &dyn WarningHandler {
+        self.request.extra.warnings.as_deref().unwrap_or(&*self.client.shared.defaults.warnings)
     }
+}
+
+/// The absolute URI of a request, with its field manager.
+pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
+    let shared = &client.shared;
+    let base = if request.extra.from_root { shared.root() } else { &shared.base };
+    let mut uri = format!("{base}{}", request.path);
+    let mut separator = '?';
+    let mut add = |key: &str, value: &str| {
+        uri.push(separator);
+        uri.extend(utf8_percent_encode(key, QUERY));
+        uri.push('=');
+        uri.extend(utf8_percent_encode(value, QUERY));
+        separator = '&';
+    };
+    for (key, value) in &request.query {
+        add(key, value);
+    }
+    let managed = matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
+    if managed && request.parameter("fieldManager").is_none() {
+        add("fieldManager", &client.manager);
+    }
+    uri.parse().map_err(|error| {
+        let text = format!("cannot {}: `{}` is no path", request.what, request.path);
+        Error::new(ErrorKind::Usage, text).because(error)
+    })
 }
 
 /// What the stack's error says about the attempt; an unknown one leaves doubt.
@@ -241,7 +265,10 @@ impl fmt::Display for Size {
 /// Refuses paths that would be another path once a server or proxy has tidied them.
 pub(super) fn check_path(request: &Prepared) -> Result<(), Error> {
     let path = &request.path;
-    let dots = path.split('/').any(|segment| segment == "." || segment == "..");
+    let dots = path.split('/').any(|segment| {
+        let segment = percent_decode_str(segment).decode_utf8_lossy();
+        segment == "." || segment == ".."
+    });
     if path.starts_with('/') && !dots && !path.contains(['?', '#', '\\']) {
         return Ok(());
     }

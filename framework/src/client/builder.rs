@@ -15,18 +15,17 @@ use super::auth::Credentials;
 use super::call::Shared;
 use super::config::ClientConfig;
 use super::connect::Connect;
+use super::defaults::Wishes;
 use super::dial::Dialer;
 use super::pool::Pool;
 use super::proxy::Scheme;
-use super::retry::Budget;
+use super::retry::Budgets;
 use super::tls::{Tls, TlsSettings, default_provider, proxy_config};
 use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
 use super::tuning::Tuning;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::seams::Seams;
 
-/// Time of a call that names none.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_NAME: &str = "windlass";
 
 type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
@@ -70,7 +69,7 @@ pub struct ClientBuilder {
     seams: Option<Seams>,
     manager: Option<String>,
     user_agent: Option<HeaderValue>,
-    timeout: Option<Duration>,
+    pub(super) wishes: Wishes,
     settings: Settings,
     layers: Vec<Wrap>,
 }
@@ -109,13 +108,6 @@ impl ClientBuilder {
     #[must_use]
     pub fn user_agent(mut self, user_agent: HeaderValue) -> Self {
         self.user_agent = Some(user_agent);
-        self
-    }
-
-    /// Total time of a call that names none, with all its retries. Default: 30 s.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
         self
     }
 
@@ -256,6 +248,7 @@ impl ClientBuilder {
     /// [`ErrorKind::Config`] without a cluster, and when certificates are unusable or credentials
     /// would be sent in the clear.
     pub fn build(mut self) -> Result<Client, Error> {
+        self.wishes.read_env(&|name| std::env::var(name).ok());
         if let Some(connector) = self.connector.take() {
             return Ok(self.build_over(connector));
         }
@@ -321,26 +314,29 @@ impl ClientBuilder {
             Some(config) => (config.server, config.namespace, config.headers),
             None => (Uri::from_static("http://localhost"), "default".to_owned(), HeaderMap::new()),
         };
+        let base = server.to_string().trim_end_matches('/').to_owned();
         let shared = Shared {
             stack,
             pool,
             credentials,
             rotating: tls.filter(|tls| tls.rotates()),
-            base: server.to_string().trim_end_matches('/').to_owned(),
+            base_path_at: base.len() - server.path().trim_end_matches('/').len(),
+            base,
             host: server.authority().map(ToString::to_string).unwrap_or_default(),
             via,
             namespace,
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),
-            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
             tuning,
+            defaults: self.wishes.defaults(&seams.clock),
             jitter,
-            budget: Mutex::new(Budget::new(seams.clock.now())),
-            warned: Mutex::default(),
+            budgets: Mutex::new(Budgets::new(seams.clock.now())),
+            slow: Mutex::default(),
             seams,
         };
         let manager = self.manager.as_deref().unwrap_or(DEFAULT_NAME).into();
-        Client { shared: Arc::new(shared), gate: None, manager }
+        let bounds = Arc::default();
+        Client { shared: Arc::new(shared), gate: None, manager, bounds, dry_run: false }
     }
 }
 

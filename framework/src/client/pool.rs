@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::connect::{Connect, Opened};
-use super::transport::RequestBody;
+use super::payload::RequestBody;
 use super::tuning::Tuning;
 use crate::clock::Clock;
 use crate::entropy::Entropy;

@@ -16,7 +16,7 @@ use http::header::{
     CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_PROTOCOL,
     SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -26,10 +26,10 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::attempt::{Outgoing, check_path};
+use super::attempt::{Outgoing, check_path, uri};
 use super::call::Shared;
 use super::connect::BoxIo;
-use super::retry::{Decision, Facts, Outcome, decide};
+use super::retry::{Decision, Facts, MAX_RETRIES, Outcome, decide};
 use super::transport::{Attempt, TransportError, failed, for_http1};
 use super::{Client, HttpRequest, Prepared, Verb};
 use crate::clock::Clock;
@@ -64,11 +64,19 @@ impl Client {
         request: &Prepared,
         protocols: &[&'static str],
     ) -> Result<Upgraded, Error> {
+        if self.is_dry_run() {
+            let text = "what is done over the connection cannot be a dry run";
+            let text = format!("cannot {}: {text}", request.what);
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        let request = &self.dress(request.clone())?;
         check_path(request)?;
-        let span = tracing::debug_span!("upgrade", path = %request.path);
+        let span = tracing::debug_span!("upgrade", url = %request.template());
         let shared = &*self.shared;
-        let deadline = shared.seams.clock.now() + request.timeout.unwrap_or(shared.timeout);
-        let call = Call { client: self, shared, request, protocols, deadline };
+        let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
+        let deadline = shared.seams.clock.now() + timeout;
+        let uri = uri(self, request)?;
+        let call = Call { client: self, shared, request, uri, protocols, deadline };
         Box::pin(call.run().instrument(span)).await
     }
 }
@@ -77,6 +85,7 @@ struct Call<'a> {
     client: &'a Client,
     shared: &'a Shared,
     request: &'a Prepared,
+    uri: Uri,
     protocols: &'a [&'static str],
     deadline: Instant,
 }
@@ -114,6 +123,8 @@ impl Call<'_> {
                 outcome,
                 attempt,
                 refreshable: refreshable && !refreshed,
+                resendable: true,
+                max_retries: MAX_RETRIES,
                 remaining: self.remaining(),
             };
             match decide(facts) {
@@ -131,7 +142,7 @@ impl Call<'_> {
     async fn wait(&self, jitter: Duration, attempt: u32, error: Error) -> Result<(), Error> {
         let clock = &self.shared.seams.clock;
         let wait = self.shared.jitter.jitter(jitter);
-        if wait >= self.remaining() || !self.shared.budget.lock().spend(clock.now()) {
+        if wait >= self.remaining() || !self.shared.budgets.lock().of(false).spend(clock.now()) {
             return Err(tried(error, attempt));
         }
         let labels = ["<error>", "GET", self.shared.host.as_str()];
@@ -247,7 +258,8 @@ impl Call<'_> {
         until: Instant,
     ) -> Result<HttpRequest, Error> {
         let out = Outgoing { client: self.client, request: self.request, whole: false };
-        let mut http = for_http1(out.http(credentials, Attempt::new(until, false))?);
+        let mut http =
+            for_http1(out.http(self.uri.clone(), credentials, Attempt::new(until, false)));
         let headers = http.headers_mut();
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));

@@ -97,7 +97,7 @@ impl Api<Pod> {
             return Err(refuse(&request, "there is no command"));
         }
         request.repeatable = false;
-        request.query.extend(command.iter().map(|word| ("command", (*word).to_owned())));
+        request.query.extend(command.iter().map(|word| ("command".into(), (*word).to_owned())));
         self.open_session(request, options, ErrorKind::Ambiguous).await
     }
 
@@ -125,7 +125,7 @@ impl Api<Pod> {
             return Err(refuse(&request, "of stdin, stdout and stderr at least one is needed"));
         }
         request.timeout = timeout;
-        request.query.extend(container.map(|container| ("container", container)));
+        request.query.extend(container.map(|container| ("container".into(), container)));
         let wanted = [
             ("stdin", streams.stdin),
             ("stdout", streams.stdout),
@@ -133,7 +133,7 @@ impl Api<Pod> {
             ("tty", tty),
         ];
         // Some of them are on unless they are named.
-        request.query.extend(wanted.map(|(stream, on)| (stream, on.to_string())));
+        request.query.extend(wanted.map(|(stream, on)| (stream.into(), on.to_string())));
         let upgraded = self.target.client.upgrade(&request, &[V5, V4]).await?;
         Ok(Session::start(upgraded, request.what, streams, lost, Commands::default()))
     }

@@ -73,7 +73,7 @@ impl Api<Pod> {
             }
             let mut request = request.clone();
             request.what = format!("{} (port {port})", request.what);
-            request.query.push(("ports", port.to_string()));
+            request.query.push(("ports".into(), port.to_string()));
             let upgraded = self.target.client.upgrade(&request, &[V4]).await?;
             streams.insert(*port, PortStream::start(upgraded, request.what, *port));
         }

@@ -1,15 +1,21 @@
 //! A scripted server over pipes, and what the client does with it on a paused clock.
 
 mod auth_rotation;
+mod building;
 mod calls;
-
+mod capture;
 mod config_errors;
 mod config_secrets;
 mod connections;
 mod faults;
 mod layers;
 mod proxy;
+mod sending;
+mod telling;
 mod tls;
+mod waiting;
+mod watching;
+mod wrappers;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

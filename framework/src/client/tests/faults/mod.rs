@@ -96,8 +96,8 @@ fn watch(seconds: u64) -> Prepared {
     let path = "/api/v1/namespaces/shop/configmaps".to_owned();
     let what = "watch configmaps in \"shop\"".to_owned();
     let mut request = Prepared::new(Verb::Watch, Method::GET, path, what);
-    request.query.push(("watch", "true".to_owned()));
-    request.query.push(("timeoutSeconds", seconds.to_string()));
+    request.query.push(("watch".into(), "true".to_owned()));
+    request.query.push(("timeoutSeconds".into(), seconds.to_string()));
     request
 }
 

@@ -1,0 +1,377 @@
+//! Limits the rate of requests on the client's side.
+//!
+//! Off unless a client is given one: API servers have priority and fairness, which know more. A
+//! permit is awaited before each attempt; watches need none. Permits are given in the order in which
+//! they were asked for.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind};
+
+/// What [`RateLimiter::accept`] resolves to.
+pub type Permit<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>>;
+
+/// Gives out permits to send. One limiter may serve several clients.
+pub trait RateLimiter: fmt::Debug + Send + Sync + 'static {
+    /// Takes a permit if there is one now.
+    fn try_accept(&self) -> bool;
+
+    /// Waits for a permit.
+    ///
+    /// # Errors
+    /// At once, without taking a permit, when none can come before `deadline`; the text names the
+    /// limit, the wait and the deadline.
+    /// # Cancel safety
+    /// Dropping it while it waits takes no permit from those who come later.
+    fn accept(&self, deadline: Option<Instant>) -> Permit<'_>;
+
+    /// Permits a second, in the long run.
+    fn qps(&self) -> f64;
+}
+
+/// Gives `burst` permits at once and `qps` a second in the long run.
+pub struct TokenBucket {
+    qps: f64,
+    burst: u32,
+    clock: Clock,
+    bucket: Mutex<Bucket>,
+}
+
+/// Permits are counted from a moment at which the bucket was full, so that no rounding adds up.
+struct Bucket {
+    full_at: Instant,
+    used: u64,
+}
+
+/// A permit that is due later.
+struct Reservation<'a> {
+    owner: &'a TokenBucket,
+    number: u64,
+    full_at: Instant,
+    due: Instant,
+    kept: bool,
+}
+
+impl TokenBucket {
+    /// A full bucket. A `qps` that is not above zero never refills; a `burst` of 0 counts as 1.
+    pub fn new(qps: f64, burst: u32, clock: Clock) -> Self {
+        let bucket = Mutex::new(Bucket { full_at: clock.now(), used: 0 });
+        Self { qps: if qps > 0.0 { qps } else { 0.0 }, burst: burst.max(1), clock, bucket }
+    }
+
+    /// Takes the next permit, if it is due by `deadline`.
+    fn reserve(&self, deadline: Option<Instant>) -> Result<Reservation<'_>, Option<Duration>> {
+        let now = self.clock.now();
+        let mut bucket = self.bucket.lock();
+        if self.after(bucket.full_at, bucket.used).is_some_and(|full| full <= now) {
+            *bucket = Bucket { full_at: now, used: 0 };
+        }
+        let number = bucket.used;
+        let late = (number + 1).saturating_sub(u64::from(self.burst));
+        let due = self.after(bucket.full_at, late).ok_or(None)?.max(now);
+        if deadline.is_some_and(|deadline| due > deadline) {
+            return Err(Some(due - now));
+        }
+        bucket.used += 1;
+        Ok(Reservation { owner: self, number, full_at: bucket.full_at, due, kept: false })
+    }
+
+    /// When `permits` have been refilled since `from`; `None` for never.
+    fn after(&self, from: Instant, permits: u64) -> Option<Instant> {
+        if permits == 0 {
+            return Some(from);
+        }
+        let wait = Duration::try_from_secs_f64(permits as f64 / self.qps).ok()?;
+        from.checked_add(wait)
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        let mut bucket = self.owner.bucket.lock();
+        // Those who came later have their moments already; only the last can be taken back.
+        if !self.kept && bucket.full_at == self.full_at && bucket.used == self.number + 1 {
+            bucket.used -= 1;
+        }
+    }
+}
+
+impl RateLimiter for TokenBucket {
+    fn try_accept(&self) -> bool {
+        match self.reserve(Some(self.clock.now())) {
+            Ok(mut reservation) => {
+                reservation.kept = true;
+                true
+            }
+            Err(_) => false,
+        }
+    }
+
+    fn accept(&self, deadline: Option<Instant>) -> Permit<'_> {
+        Box::pin(async move {
+            let mut reservation = self.reserve(deadline).map_err(|wait| {
+                let wait = wait.map_or("never comes".to_owned(), |wait| {
+                    format!("comes in {:.1} s", wait.as_secs_f64())
+                });
+                let left = deadline.map_or(0.0, |deadline| {
+                    deadline.saturating_duration_since(self.clock.now()).as_secs_f64()
+                });
+                let text = format!(
+                    "the next permit of the client's rate limit ({} a second, {} at once) {wait}, \
+                     and the deadline is in {left:.1} s; raise the limit or the timeout",
+                    self.qps, self.burst
+                );
+                Error::new(ErrorKind::Timeout, text)
+            })?;
+            if reservation.due > self.clock.now() {
+                self.clock.sleep_until(reservation.due).await;
+            }
+            reservation.kept = true;
+            Ok(())
+        })
+    }
+
+    fn qps(&self) -> f64 {
+        self.qps
+    }
+}
+
+impl fmt::Debug for TokenBucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenBucket")
+            .field("qps", &self.qps)
+            .field("burst", &self.burst)
+            .finish_non_exhaustive()
+    }
+}
+
+/// No limit.
+#[derive(Clone, Copy, Debug)]
+pub struct AlwaysAllow;
+
+impl RateLimiter for AlwaysAllow {
+    fn try_accept(&self) -> bool {
+        true
+    }
+
+    fn accept(&self, _: Option<Instant>) -> Permit<'_> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn qps(&self) -> f64 {
+        f64::INFINITY
+    }
+}
+
+/// Refuses everything: for tests.
+#[derive(Clone, Copy, Debug)]
+pub struct NeverAllow;
+
+impl RateLimiter for NeverAllow {
+    fn try_accept(&self) -> bool {
+        false
+    }
+
+    fn accept(&self, _: Option<Instant>) -> Permit<'_> {
+        let text = "the client's rate limiter allows no request at all";
+        Box::pin(async move { Err(Error::new(ErrorKind::Timeout, text)) })
+    }
+
+    fn qps(&self) -> f64 {
+        0.0
+    }
+}
+
+/// How loud a line about a long wait may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Loudness {
+    Info,
+    Debug,
+    Silent,
+}
+
+/// Keeps lines about long waits few: at INFO one in ten seconds, at DEBUG one a second.
+#[derive(Debug, Default)]
+pub(super) struct ThrottledLog {
+    info: Option<Instant>,
+    debug: Option<Instant>,
+}
+
+impl ThrottledLog {
+    const INFO: Duration = Duration::from_secs(10);
+    const DEBUG: Duration = Duration::from_secs(1);
+
+    pub(super) fn admit(&mut self, now: Instant) -> Loudness {
+        let passed = |last: Option<Instant>, pause| last.is_none_or(|last| now >= last + pause);
+        if passed(self.info, Self::INFO) {
+            (self.info, self.debug) = (Some(now), Some(now));
+            return Loudness::Info;
+        }
+        if passed(self.debug, Self::DEBUG) {
+            self.debug = Some(now);
+            return Loudness::Debug;
+        }
+        Loudness::Silent
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn bucket(qps: f64, burst: u32) -> Arc<TokenBucket> {
+        Arc::new(TokenBucket::new(qps, burst, Clock::system()))
+    }
+
+    /// Upstream: `TestBasicThrottle`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_a_bucket_gives_its_burst_at_once_and_then_nothing() {
+        let bucket = bucket(1.0, 3);
+        for _ in 0..3 {
+            assert!(bucket.try_accept());
+        }
+        assert!(!bucket.try_accept());
+        tokio::time::advance(SECOND).await;
+        assert!(bucket.try_accept() && !bucket.try_accept());
+        tokio::time::advance(SECOND * 100).await;
+        let taken = (0..100).filter(|_| bucket.try_accept()).count();
+        assert_eq!(taken, 3, "no more than the burst is saved up");
+        assert_eq!(bucket.qps(), 1.0);
+    }
+
+    /// Upstream: `TestThrottle`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_beyond_the_burst_permits_come_at_the_steady_rate() {
+        let bucket = bucket(10.0, 5);
+        let started = Instant::now();
+        let mut times = Vec::new();
+        for _ in 0..10 {
+            bucket.accept(None).await.unwrap();
+            // tokio's timer ticks each millisecond.
+            times.push((started.elapsed().as_millis() + 5) / 10 * 10);
+        }
+        assert_eq!(times, [0, 0, 0, 0, 0, 100, 200, 300, 400, 500]);
+    }
+
+    /// Upstream: `TestMultithreadedThrottling`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_parallel_takers_never_exceed_the_rate_and_go_in_order() {
+        let bucket = bucket(100.0, 1);
+        let started = Instant::now();
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let tasks: Vec<_> = (0..300)
+            .map(|i| {
+                let (bucket, taken) = (Arc::clone(&bucket), Arc::clone(&taken));
+                tokio::spawn(async move {
+                    bucket.accept(None).await.unwrap();
+                    taken.lock().push((i, started.elapsed()));
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let taken = taken.lock();
+        for (n, (i, at)) in taken.iter().enumerate() {
+            assert_eq!(n, *i);
+            assert!(*at >= Duration::from_millis(10) * n as u32, "{n} came at {at:?}");
+        }
+        assert!(started.elapsed() < SECOND * 3);
+    }
+
+    /// Upstream: `TestWait`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_a_deadline_shorter_than_the_wait_is_an_error_at_once_and_costs_nothing() {
+        let bucket = bucket(1.0, 1);
+        bucket.accept(None).await.unwrap();
+        let started = Instant::now();
+        for _ in 0..5 {
+            let error = bucket.accept(Some(started + SECOND / 2)).await.unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("(1 a second, 1 at once) comes in 1.0 s"), "{text}");
+            assert!(text.contains("the deadline is in 0.5 s"), "{text}");
+        }
+        assert_eq!(started.elapsed(), Duration::ZERO);
+        bucket.accept(Some(started + SECOND)).await.unwrap();
+        assert_eq!(started.elapsed(), SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_who_stops_waiting_takes_no_permit_from_who_comes_later() {
+        let bucket = bucket(1.0, 1);
+        bucket.accept(None).await.unwrap();
+        let started = Instant::now();
+        for _ in 0..10 {
+            let gave_up = tokio::time::timeout(Duration::ZERO, bucket.accept(None)).await;
+            assert!(gave_up.is_err());
+        }
+        bucket.accept(None).await.unwrap();
+        assert!(started.elapsed() < SECOND + SECOND / 100, "{:?}", started.elapsed());
+    }
+
+    /// Upstream: `TestRatePrecisionBug`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_no_rounding_of_time_adds_up() {
+        let bucket = bucket(3.0, 1);
+        let from = bucket.bucket.lock().full_at;
+        for n in 1..=3_000_000_u64 {
+            let due = bucket.after(from, n).unwrap() - from;
+            if n % 3 == 0 {
+                assert_eq!(due.as_secs_f64(), (n / 3) as f64, "{n}");
+            }
+        }
+        // Taken one by one on the clock: 3000 permits come in 1000 s.
+        let started = Instant::now();
+        for _ in 0..3001 {
+            bucket.accept(None).await.unwrap();
+        }
+        assert!(started.elapsed().abs_diff(SECOND * 1000) <= Duration::from_millis(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_odd_rates_never_panic() {
+        for qps in [0.0, -1.0, f64::NAN, f64::MIN_POSITIVE] {
+            let bucket = bucket(qps, 0);
+            assert!(bucket.try_accept() && !bucket.try_accept(), "{qps}");
+            let error = bucket.accept(Some(Instant::now() + SECOND)).await.unwrap_err();
+            assert!(error.to_string().contains("never comes"), "{error}");
+        }
+        let bucket = bucket(f64::INFINITY, 1);
+        for _ in 0..100 {
+            bucket.accept(None).await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_always_and_never() {
+        assert!(AlwaysAllow.try_accept() && AlwaysAllow.accept(None).await.is_ok());
+        assert!(!NeverAllow.try_accept() && NeverAllow.accept(None).await.is_err());
+    }
+
+    /// Upstream: `TestThrottledLogger`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_lines_about_waits_are_few() {
+        let mut log = ThrottledLog::default();
+        let mut loud = [0, 0];
+        for _ in 0..600 {
+            match log.admit(Instant::now()) {
+                Loudness::Info => loud[0] += 1,
+                Loudness::Debug => loud[1] += 1,
+                Loudness::Silent => {}
+            }
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        assert_eq!(loud, [6, 54], "a minute: one each ten seconds, one each second");
+    }
+}
