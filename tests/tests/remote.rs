@@ -308,7 +308,7 @@ async fn errors_before_the_upgrade_are_the_servers_own() {
 
 #[tokio::test]
 #[ignore = "needs the real API server"]
-async fn create_on_the_subresource_is_what_must_be_allowed() {
+async fn get_and_create_on_the_subresource_must_both_be_allowed() {
     let world = World::start(false).await;
     let namespace = world.cluster.namespace();
     let jane = |user: &str| -> Client { world.cluster.client_as(user, &["system:authenticated"]) };
@@ -317,7 +317,9 @@ async fn create_on_the_subresource_is_what_must_be_allowed() {
         pods.exec("db-0", &["echo", "hi"], ExecOptions::default()).await?.output(100).await
     };
     assert_eq!(exec("nobody").await.unwrap_err().kind(), ErrorKind::Forbidden);
-    for (user, verbs) in [("reader", &["get"][..]), ("writer", &["get", "create"])] {
+    for (user, verbs) in
+        [("reader", &["get"][..]), ("creator", &["create"]), ("writer", &["get", "create"])]
+    {
         let role: Role = object(json!({
             "metadata": { "name": user },
             "rules": [{ "apiGroups": [""], "resources": ["pods/exec"], "verbs": verbs }],
@@ -343,6 +345,8 @@ async fn create_on_the_subresource_is_what_must_be_allowed() {
         }
     });
     assert_eq!(printed.await.stdout, b"hi\n");
-    let error = exec("reader").await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
+    for half in ["reader", "creator"] {
+        let error = exec(half).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Forbidden, "{error}");
+    }
 }

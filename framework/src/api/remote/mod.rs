@@ -17,8 +17,8 @@
 //! Servers close sessions that carried no data for four hours.
 //!
 //! # Permissions
-//! All three are checked as `create` on `pods/exec`, `pods/attach` and `pods/portforward`. The request
-//! is a `GET`, so servers before 1.35 check `get` instead; a role that names both works everywhere.
+//! A role needs both `get` and `create` on `pods/exec`, `pods/attach` and `pods/portforward`: the
+//! request is a `GET`, and since Kubernetes 1.35 servers ask for `create` as well.
 //! With [leader election](crate::leader), the lease is asked for as for a write; a session that is
 //! open when the lease is lost ends when it is dropped, as it is with its reconcile.
 //!
@@ -28,6 +28,9 @@
 //!
 //! Absent: SPDY, and with it servers before 1.29 for half-closed input; copying of files; a
 //! terminal. Connections are not opened anew behind the caller's back.
+
+#[cfg(doc)]
+use super::Api;
 
 mod driver;
 mod exec;
