@@ -16,16 +16,12 @@ use super::pool::Pool;
 use super::retry::{Budget, Decision, Facts, Outcome, Why, decide, leaves_doubt};
 use super::tls::Tls;
 use super::transport::{Attempt, Stack};
+use super::tuning::Tuning;
 use super::{ByteStream, Client, Prepared, Response, Verb};
 use crate::entropy::Entropy;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
 use crate::seams::Seams;
-
-/// The head of an answer to a read must come within this time, or another connection is tried.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for lists, which the server may have to collect first.
-const LIST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What all clones of a client share.
 pub(crate) struct Shared {
@@ -41,6 +37,7 @@ pub(crate) struct Shared {
     pub(super) headers: HeaderMap,
     pub(super) user_agent: HeaderValue,
     pub(super) timeout: Duration,
+    pub(super) tuning: Tuning,
     pub(super) jitter: Entropy,
     pub(super) budget: Mutex<Budget>,
     pub(super) warned: Mutex<BTreeSet<String>>,
@@ -68,7 +65,7 @@ pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStr
         let body = answer.rest.unwrap_or_else(|| {
             Full::new(answer.read).map_err(|never| match never {}).boxed_unsync()
         });
-        Ok(ByteStream::new(body, request.what.clone()))
+        Ok(ByteStream::new(body, &request, client.shared.seams.clock.clone()))
     };
     Box::pin(call.instrument(span)).await
 }
@@ -271,8 +268,8 @@ impl<'a> Call<'a> {
     /// would only leave their fate unknown.
     fn head_timeout(&self) -> Option<Duration> {
         match self.request.verb {
-            Verb::Get | Verb::Watch => Some(HEAD_TIMEOUT),
-            Verb::List => Some(LIST_HEAD_TIMEOUT),
+            Verb::Get | Verb::Watch => Some(self.shared.tuning.head),
+            Verb::List => Some(self.shared.tuning.list_head),
             _ => None,
         }
     }

@@ -8,6 +8,7 @@
 
 mod attempt;
 mod auth;
+mod body;
 mod builder;
 mod call;
 mod config;
@@ -15,6 +16,7 @@ mod connect;
 mod dial;
 mod exec;
 mod gate;
+mod gzip;
 mod pool;
 mod prepared;
 mod retry;
@@ -22,6 +24,7 @@ mod secret;
 mod stream;
 mod tls;
 mod transport;
+mod tuning;
 
 pub use builder::ClientBuilder;
 pub use config::ClientConfig;

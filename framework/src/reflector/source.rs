@@ -115,6 +115,7 @@ impl ListWatch for ApiServer {
             body: Bytes::new(),
             what: tried(verb, &self.info, self.namespace.as_deref()),
             timeout: (verb == Verb::List).then_some(LONGEST_LIST),
+            answer_limit: None,
             repeatable: true,
         };
         Box::pin(async move { Ok(Chunks::Http(self.client.stream(request).await?)) })
