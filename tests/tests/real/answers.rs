@@ -81,6 +81,7 @@ async fn answers_are_counted_by_code_method_and_host() {
     for (code, method) in [("201", "POST"), ("409", "POST"), ("404", "GET")] {
         assert_eq!(metrics.counted(&REST_REQUESTS, &[code, method, &host]), 1, "{code}");
     }
-    let line = format!("rest_client_requests_total{{code=\"201\",method=\"POST\",host=\"{host}\"}} 1");
+    let line =
+        format!("rest_client_requests_total{{code=\"201\",method=\"POST\",host=\"{host}\"}} 1");
     assert!(metrics.encode().contains(&line), "{}", metrics.encode());
 }

@@ -119,10 +119,7 @@ impl Scratch {
     /// Writes `client.crt` and `client.key`.
     pub(crate) fn identity(&self, made: &ClientCertificate) -> [PathBuf; 2] {
         // A reader between the two sees a pair that does not fit: real rotators do that to us too.
-        [
-            self.write("client.key", made.key.expose()),
-            self.write("client.crt", &made.certificate),
-        ]
+        [self.write("client.key", made.key.expose()), self.write("client.crt", &made.certificate)]
     }
 
     /// A kubeconfig for `server`, written by kubectl, whose user has the credentials that these

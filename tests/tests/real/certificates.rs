@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use windlass::ErrorKind;
+use windlass::client::{Client, ClientConfig};
 use windlass::clock::Clock;
 use windlass::testing::RealServer;
 
 use crate::bench::{LONG, Scratch, client_of, eventually, name, whoami};
 
 /// A client whose certificate is in the files of `scratch`.
-fn with_files(server: &RealServer, scratch: &Scratch) -> windlass::client::Client {
+fn with_files(server: &RealServer, scratch: &Scratch) -> Client {
     let [certificate, key] = ["client.crt", "client.key"].map(|name| scratch.path(name));
     let credentials = [
         format!("--client-certificate={}", certificate.display()),
@@ -19,11 +20,7 @@ fn with_files(server: &RealServer, scratch: &Scratch) -> windlass::client::Clien
 }
 
 /// Asks for our name until it is `wanted`; every answer must be a good one. How long it took.
-async fn until_we_are(
-    client: &windlass::client::Client,
-    wanted: &str,
-    limit: Duration,
-) -> Duration {
+async fn until_we_are(client: &Client, wanted: &str, limit: Duration) -> Duration {
     let clock = Clock::system();
     let began = clock.now();
     let ask = async {
@@ -67,7 +64,8 @@ async fn a9_a_server_with_the_certificate_of_another_ca_is_trusted_once_the_ca_f
     scratch.kubectl(&["config", "unset", "clusters.real.certificate-authority-data"]);
     let key = "clusters.real.certificate-authority";
     scratch.kubectl(&["config", "set", key, &ca.display().to_string()]);
-    let client = client_of(&kubeconfig);
+    let config = ClientConfig::from_file(kubeconfig, None).unwrap();
+    let client = Client::builder().config(config).timeout(Duration::from_secs(3)).build().unwrap();
     assert_eq!(name(&client).await, "alice");
 
     server.kill().await;
@@ -75,7 +73,7 @@ async fn a9_a_server_with_the_certificate_of_another_ca_is_trusted_once_the_ca_f
     server.start_again().await;
     let error = whoami(&client).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
-    assert!(format!("{error:?}").contains("UnknownIssuer"), "{error:?}");
+    assert!(error.to_string().contains("invalid peer certificate"), "{error}");
 
     scratch.write("ca.crt", &server.ca());
     eventually("the new CA is trusted", async || whoami(&client).await.is_ok()).await;

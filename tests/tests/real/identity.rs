@@ -31,8 +31,7 @@ async fn a_client_certificate_in_files_says_who_we_are() {
 
 async fn certificate(flags: &[&str]) {
     let (server, scratch) = (RealServer::shared().await, Scratch::new());
-    let [key, certificate] =
-        scratch.identity(&server.certificate("carol", Some("builders"), LONG));
+    let [key, certificate] = scratch.identity(&server.certificate("carol", Some("builders"), LONG));
     let mut credentials = vec![
         format!("--client-certificate={}", certificate.display()),
         format!("--client-key={}", key.display()),
@@ -85,7 +84,8 @@ struct Account {
 
 impl Account {
     async fn new(server: &RealServer) -> Self {
-        let account = Self { admin: client(server.admin()), namespace: new_namespace(server).await };
+        let account =
+            Self { admin: client(server.admin()), namespace: new_namespace(server).await };
         account.create().await;
         account
     }

@@ -15,7 +15,7 @@ use crate::bench::{LONG, Scratch, answers, client_of, name, whoami};
 /// Prints `1.json` when it is run first, `2.json` when it is run again, and so on; the last one from
 /// then on.
 const SCRIPT: &str = r#"#!/bin/sh
-cd "$(dirname "$0")"
+cd "$(dirname "$0")/.."
 echo run >>runs
 printf '%s' "$KUBERNETES_EXEC_INFO" >info
 n=$(wc -l <runs)
@@ -38,7 +38,10 @@ impl Plugin {
                 json!({ "apiVersion": version, "kind": "ExecCredential", "status": status });
             scratch.write(&format!("{}.json", index + 1), &credential.to_string());
         }
-        let script = scratch.write("plugin", SCRIPT);
+        // kubectl makes paths relative to its kubeconfig; without a folder it would look in PATH.
+        std::fs::create_dir(scratch.path("bin")).unwrap();
+        let script = scratch.path("bin/plugin");
+        std::fs::write(&script, SCRIPT).unwrap();
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let kubeconfig = scratch.kubeconfig(
             server,

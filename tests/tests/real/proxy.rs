@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -87,6 +87,8 @@ pub(crate) struct Proxy {
 struct Shared {
     server: SocketAddr,
     dice: Option<Entropy>,
+    /// While it is true, connections are cut at once, old and new.
+    out: AtomicBool,
     connections: AtomicU64,
     /// Bytes that came from the server.
     received: AtomicU64,
@@ -110,6 +112,7 @@ impl Proxy {
         let shared = Arc::new(Shared {
             server: server.address(),
             dice,
+            out: AtomicBool::new(false),
             connections: AtomicU64::new(0),
             received: AtomicU64::new(0),
             cuts: Mutex::default(),
@@ -122,6 +125,13 @@ impl Proxy {
     pub(crate) fn admin(&self, server: &RealServer) -> ClientConfig {
         let config = ClientConfig::new(&format!("https://{}", self.address)).unwrap();
         config.with_ca(&server.ca()).with_token(RealServer::token("admin"))
+    }
+
+    /// Cuts every connection at once, for so long.
+    pub(crate) async fn out_for(&self, duration: Duration) {
+        self.shared.out.store(true, Ordering::Relaxed);
+        Clock::system().sleep(duration).await;
+        self.shared.out.store(false, Ordering::Relaxed);
     }
 
     /// Connections so far.
@@ -170,7 +180,7 @@ async fn serve(shared: &Shared, mut client: TcpStream, fate: Option<Fate>) -> io
         let (from_server, to_server) = server.split();
         tokio::select! {
             biased;
-            last = upwards(from_client, to_server, limit) => last?,
+            last = upwards(from_client, to_server, limit, &shared.out) => last?,
             ended = downwards(shared, from_server, to_client) => {
                 ended?;
                 return Ok(());
@@ -187,11 +197,12 @@ async fn serve(shared: &Shared, mut client: TcpStream, fate: Option<Fate>) -> io
     Ok(())
 }
 
-/// Until the client ends, or has sent more than `limit`: the piece with which it has.
+/// Until the client ends, or has sent more than `limit`, or the network is `out`: the piece with which it has.
 async fn upwards(
     mut client: tokio::net::tcp::ReadHalf<'_>,
     mut server: tokio::net::tcp::WriteHalf<'_>,
     limit: u64,
+    out: &AtomicBool,
 ) -> io::Result<Option<Vec<u8>>> {
     let (mut buffer, mut sent) = (vec![0; 16 << 10], 0);
     loop {
@@ -200,7 +211,7 @@ async fn upwards(
             return Ok(None);
         }
         sent += count as u64;
-        if sent > limit {
+        if sent > limit || out.load(Ordering::Relaxed) {
             return Ok(Some(buffer[..count].to_vec()));
         }
         server.write_all(&buffer[..count]).await?;

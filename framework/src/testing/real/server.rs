@@ -282,8 +282,7 @@ fn cannot(what: &str, error: &Error) -> ! {
 fn new_folder() -> Result<PathBuf, Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    let folder =
-        std::env::temp_dir().join(format!("windlass-kube-{}-{count}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("windlass-kube-{}-{count}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(folder.join("certificates")).map_err(|error| {
         failed(format!("cannot prepare the folder {}", folder.display())).because(error)
@@ -339,6 +338,8 @@ fn arguments(folder: &Path, port: u16) -> Vec<String> {
         "--service-cluster-ip-range=10.0.0.0/24",
         "--endpoint-reconciler-type=none",
         "--shutdown-delay-duration=0",
+        // Without it one open watch keeps the server for a minute after SIGTERM.
+        "--shutdown-watch-termination-grace-period=1s",
         "--allow-privileged",
     ];
     let others = others.map(str::to_owned);

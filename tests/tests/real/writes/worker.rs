@@ -64,7 +64,9 @@ pub(super) enum Told {
     /// Certainly not executed.
     Refused(ErrorKind),
     /// Its fate was unknown; a look at the server showed it done, or not done (yet).
-    Doubtful { done: bool },
+    Doubtful {
+        done: bool,
+    },
 }
 
 /// One write.
@@ -127,13 +129,8 @@ impl Worker {
     fn choose(&self) -> Kind {
         let creations = [Kind::Create, Kind::CreateGenerated, Kind::ApplyNew];
         let deletions = [Kind::Delete, Kind::DeleteWithUid];
-        let changes = [
-            Kind::Replace,
-            Kind::PatchWithVersion,
-            Kind::Patch,
-            Kind::PatchOnce,
-            Kind::Apply,
-        ];
+        let changes =
+            [Kind::Replace, Kind::PatchWithVersion, Kind::Patch, Kind::PatchOnce, Kind::Apply];
         let of = |kinds: &[Kind]| kinds[self.dice.below(kinds.len() as u64) as usize];
         match (self.book.kept.len(), self.dice.below(10)) {
             (0, _) => of(&creations),
@@ -181,11 +178,8 @@ impl Worker {
             Err(error) => {
                 let (done, now) = self.look(&entry, name).await;
                 let doubtful = is_doubtful(&error);
-                entry.told = if doubtful {
-                    Told::Doubtful { done }
-                } else {
-                    Told::Refused(error.kind())
-                };
+                entry.told =
+                    if doubtful { Told::Doubtful { done } } else { Told::Refused(error.kind()) };
                 if !doubtful && (done || is_of_the_server(&error)) {
                     self.fault(&entry, &format!("done: {done}, but refused by {error:?}"));
                 }
