@@ -4,7 +4,8 @@
 //! [`TestCluster::start`] is an API server in this process, reached through memory;
 //! [`RunningOperator::settled`] waits until the operator has nothing left to do and its caches show
 //! what the server stores. With `WINDLASS_TEST_SERVER=real` the same tests run against a real
-//! kube-apiserver, one per test process. Functions here panic with an explanation where a test could
+//! kube-apiserver, one per test process; [`RealServer`] is such a server for tests that cannot do
+//! without one. Functions here panic with an explanation where a test could
 //! only fail anyway; those that return a `Result` are named `try_…`.
 //!
 //! Absent: fault injection, exploration of crash points, a controller manager beside the real
@@ -17,6 +18,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
+pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;
 
 use std::net::Ipv4Addr;
@@ -114,7 +116,7 @@ impl TestClusterBuilder {
             let namespace = "default";
             (embedded::client(&server, None, namespace, seams.clone())?, Some(server))
         } else {
-            let config = real::config().await?;
+            let config = RealServer::try_shared().await?.admin();
             (Client::builder().config(config).seams(seams.clone()).build()?, None)
         };
         let namespace = create_namespace(&client, server.is_some()).await?;
@@ -122,7 +124,7 @@ impl TestClusterBuilder {
         let client = match &server {
             Some(server) => embedded::client(server, None, &namespace, seams)?,
             None => {
-                let config = real::config().await?.with_namespace(&namespace);
+                let config = RealServer::try_shared().await?.admin().with_namespace(&namespace);
                 real = Some(config.clone());
                 Client::builder().config(config).seams(seams).build()?
             }
@@ -193,7 +195,10 @@ impl TestCluster {
                 let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await;
                 listening.map(|listening| listening.kubeconfig).map_err(|error| error.to_string())
             }
-            None => real::kubeconfig().await.map_err(|error| format!("{error:?}")),
+            None => match RealServer::try_shared().await {
+                Ok(server) => Ok(server.kubeconfig()),
+                Err(error) => Err(format!("{error:?}")),
+            },
         };
         text.unwrap_or_else(|error| panic!("cannot open this cluster to other programs: {error}"))
     }

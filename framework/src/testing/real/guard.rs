@@ -1,0 +1,94 @@
+//! Keeps a program no longer than the process that started it, however that ends.
+//!
+//! A shell stands between the two. It obeys words on its standard input, and when that ends, which
+//! happens when our process is gone, it kills the program and removes the folder.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// `sh -c SCRIPT guard FOLDER PROGRAM ARGUMENT…`
+const SCRIPT: &str = r#"folder="$1"; shift
+trap : INT
+child=
+begin() { "$@" >>"$folder/log" 2>&1 </dev/null & child=$!; }
+begin "$@"
+while read -r word; do
+  case "$word" in
+    begin) begin "$@" ;;
+    TERM|KILL) kill -s "$word" "$child"; wait "$child"; child= ;;
+    *) kill -s "$word" "$child" ;;
+  esac 2>/dev/null
+  echo done
+done
+[ -z "$child" ] || kill -s KILL "$child"
+rm -rf "$folder""#;
+
+/// A program that runs until it is told to end, or until this is dropped.
+#[derive(Debug)]
+pub(super) struct Guard {
+    shell: Child,
+    /// `None` while it is dropped.
+    words: Option<ChildStdin>,
+    answers: Option<BufReader<ChildStdout>>,
+}
+
+/// What a program can be told.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Word {
+    /// Start again with the same arguments.
+    Begin,
+    /// End in peace.
+    Terminate,
+    /// End at once.
+    Kill,
+    /// Stand still: sockets stay open, nothing is answered.
+    Stop,
+    /// Go on.
+    Continue,
+}
+
+impl Guard {
+    /// Starts `command`; its output goes to the file `log` in `folder`.
+    pub(super) fn start(folder: &Path, program: &Path, arguments: &[String]) -> io::Result<Self> {
+        let mut shell = Command::new("sh")
+            .args(["-c", SCRIPT, "guard"])
+            .arg(folder)
+            .arg(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let words = shell.stdin.take();
+        let answers = shell.stdout.take().map(BufReader::new);
+        Ok(Self { shell, words, answers })
+    }
+
+    /// Waits, blocking the thread, until it was obeyed: after [`Word::Terminate`] and [`Word::Kill`]
+    /// until the program is gone.
+    pub(super) fn tell(&mut self, word: Word) -> io::Result<()> {
+        let word = match word {
+            Word::Begin => "begin\n",
+            Word::Terminate => "TERM\n",
+            Word::Kill => "KILL\n",
+            Word::Stop => "STOP\n",
+            Word::Continue => "CONT\n",
+        };
+        let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "its guard is gone");
+        let (words, answers) = self.words.as_mut().zip(self.answers.as_mut()).ok_or_else(gone)?;
+        words.write_all(word.as_bytes())?;
+        words.flush()?;
+        let mut answer = String::new();
+        answers.read_line(&mut answer)?;
+        if answer.trim() == "done" { Ok(()) } else { Err(gone()) }
+    }
+}
+
+impl Drop for Guard {
+    /// Waits for the end, which takes milliseconds: the next test may want the port.
+    fn drop(&mut self) {
+        self.words = None;
+        let _ = self.shell.wait();
+    }
+}

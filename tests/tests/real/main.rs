@@ -1,0 +1,14 @@
+//! The client against a real kube-apiserver: who it says it is, which protocol it speaks, restarts,
+//! and writes over a network that cuts connections. See `tests/README.md`.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
+
+mod answers;
+mod bench;
+mod certificates;
+mod identity;
+mod plugins;
+mod protocol;
+mod proxy;
+mod restart;
+mod writes;

@@ -1,0 +1,266 @@
+//! A network between client and server that counts bytes and, when told to, cuts connections at
+//! points that a seed chooses. TLS goes through it as it is: it sees bytes, not requests.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use windlass::client::ClientConfig;
+use windlass::clock::Clock;
+use windlass::entropy::Entropy;
+use windlass::testing::RealServer;
+
+/// About what a client sends before its first request: its part of the TLS handshake.
+const HANDSHAKE: u64 = 700;
+/// Bytes from the client until a connection is cut, at most; a write has some 700.
+const LONGEST: u64 = 24_000;
+/// How long a half-open connection stays open: longer than the clients wait.
+pub(crate) const STALL: Duration = Duration::from_millis(3500);
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Cut {
+    /// Within the TLS handshake.
+    InHandshake,
+    /// What the client sent last never gets to the server.
+    BeforeRequest,
+    /// Half of it does.
+    InRequest,
+    /// All of it does, and no answer comes back.
+    BeforeAnswer,
+    /// Half of the next piece of an answer comes back.
+    InAnswer,
+    /// What the client sent last is kept back, and nothing moves any more for a while.
+    Stalled,
+    /// It gets to the server, and nothing moves any more for a while.
+    StalledAfterRequest,
+}
+
+const CUTS: [Cut; 6] = [
+    Cut::BeforeRequest,
+    Cut::InRequest,
+    Cut::BeforeAnswer,
+    Cut::InAnswer,
+    Cut::Stalled,
+    Cut::StalledAfterRequest,
+];
+
+/// What one connection will come to.
+struct Fate {
+    cut: Cut,
+    /// It comes with the piece that makes it more bytes from the client than this.
+    after: u64,
+    /// By a reset, or by a proper end of the stream?
+    reset: bool,
+    /// How long the server has after the request, before it loses its client.
+    grace: Duration,
+}
+
+impl Fate {
+    fn draw(dice: &Entropy) -> Self {
+        let (cut, after) = if dice.below(6) == 0 {
+            (Cut::InHandshake, dice.below(HANDSHAKE))
+        } else {
+            // Stalls take long: fewer of them.
+            let cut = CUTS[usize::try_from(dice.below(10).min(5)).unwrap_or_default()];
+            let cut = if dice.below(3) == 0 { cut } else { CUTS[dice.below(4) as usize] };
+            (cut, HANDSHAKE + dice.below(LONGEST))
+        };
+        let reset = dice.below(2) == 0;
+        Self { cut, after, reset, grace: dice.jitter(Duration::from_millis(40)) }
+    }
+}
+
+/// A proxy before the real server. Dropping it ends its connections.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    listening: JoinHandle<()>,
+}
+
+struct Shared {
+    server: SocketAddr,
+    dice: Option<Entropy>,
+    /// While it is true, connections are cut at once, old and new.
+    out: AtomicBool,
+    connections: AtomicU64,
+    /// Bytes that came from the server.
+    received: AtomicU64,
+    cuts: Mutex<BTreeMap<Cut, u64>>,
+}
+
+impl Proxy {
+    /// One that cuts nothing.
+    pub(crate) async fn new(server: &RealServer) -> Self {
+        Self::with(server, None).await
+    }
+
+    /// One that cuts every connection sooner or later.
+    pub(crate) async fn cutting(server: &RealServer, dice: Entropy) -> Self {
+        Self::with(server, Some(dice)).await
+    }
+
+    async fn with(server: &RealServer, dice: Option<Entropy>) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            server: server.address(),
+            dice,
+            out: AtomicBool::new(false),
+            connections: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            cuts: Mutex::default(),
+        });
+        let listening = tokio::spawn(listen(listener, Arc::clone(&shared)));
+        Self { address, shared, listening }
+    }
+
+    /// The way to `server` through it, as the administrator.
+    pub(crate) fn admin(&self, server: &RealServer) -> ClientConfig {
+        let config = ClientConfig::new(&format!("https://{}", self.address)).unwrap();
+        config.with_ca(&server.ca()).with_token(RealServer::token("admin"))
+    }
+
+    /// Cuts every connection at once, for so long.
+    pub(crate) async fn out_for(&self, duration: Duration) {
+        self.shared.out.store(true, Ordering::Relaxed);
+        Clock::system().sleep(duration).await;
+        self.shared.out.store(false, Ordering::Relaxed);
+    }
+
+    /// Connections so far.
+    pub(crate) fn connections(&self) -> u64 {
+        self.shared.connections.load(Ordering::Relaxed)
+    }
+
+    /// Bytes from the server so far.
+    pub(crate) fn received(&self) -> u64 {
+        self.shared.received.load(Ordering::Relaxed)
+    }
+
+    /// How many connections were cut, by kind.
+    pub(crate) fn cuts(&self) -> BTreeMap<Cut, u64> {
+        self.shared.cuts.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.listening.abort();
+    }
+}
+
+async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+    let mut open = tokio::task::JoinSet::new();
+    while let Ok((client, _)) = listener.accept().await {
+        while open.try_join_next().is_some() {}
+        shared.connections.fetch_add(1, Ordering::Relaxed);
+        let fate = shared.dice.as_ref().map(Fate::draw);
+        let shared = Arc::clone(&shared);
+        open.spawn(async move {
+            // Broken sockets are what this is about.
+            let _ = serve(&shared, client, fate).await;
+        });
+    }
+}
+
+async fn serve(shared: &Shared, mut client: TcpStream, fate: Option<Fate>) -> io::Result<()> {
+    let mut server = TcpStream::connect(shared.server).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let limit = fate.as_ref().map_or(u64::MAX, |fate| fate.after);
+    let last = {
+        let (from_client, to_client) = client.split();
+        let (from_server, to_server) = server.split();
+        tokio::select! {
+            biased;
+            last = upwards(from_client, to_server, limit, &shared.out) => last?,
+            ended = downwards(shared, from_server, to_client) => {
+                ended?;
+                return Ok(());
+            }
+        }
+    };
+    let (Some(last), Some(fate)) = (last, fate) else { return Ok(()) };
+    *shared.cuts.lock().unwrap().entry(fate.cut).or_default() += 1;
+    end(&fate, &last, &mut client, &mut server).await?;
+    if fate.reset {
+        client.set_zero_linger()?;
+        server.set_zero_linger()?;
+    }
+    Ok(())
+}
+
+/// Until the client ends, or has sent more than `limit`, or the network is `out`: the piece with which it has.
+async fn upwards(
+    mut client: tokio::net::tcp::ReadHalf<'_>,
+    mut server: tokio::net::tcp::WriteHalf<'_>,
+    limit: u64,
+    out: &AtomicBool,
+) -> io::Result<Option<Vec<u8>>> {
+    let (mut buffer, mut sent) = (vec![0; 16 << 10], 0);
+    loop {
+        let count = client.read(&mut buffer).await?;
+        if count == 0 {
+            return Ok(None);
+        }
+        sent += count as u64;
+        if sent > limit || out.load(Ordering::Relaxed) {
+            return Ok(Some(buffer[..count].to_vec()));
+        }
+        server.write_all(&buffer[..count]).await?;
+    }
+}
+
+async fn downwards(
+    shared: &Shared,
+    mut server: tokio::net::tcp::ReadHalf<'_>,
+    mut client: tokio::net::tcp::WriteHalf<'_>,
+) -> io::Result<()> {
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        let count = server.read(&mut buffer).await?;
+        if count == 0 {
+            return Ok(());
+        }
+        shared.received.fetch_add(count as u64, Ordering::Relaxed);
+        client.write_all(&buffer[..count]).await?;
+    }
+}
+
+/// Does to a connection what its fate says; `last` is what the client sent last.
+async fn end(
+    fate: &Fate,
+    last: &[u8],
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+) -> io::Result<()> {
+    let clock = Clock::system();
+    match fate.cut {
+        Cut::InHandshake | Cut::BeforeRequest => {}
+        Cut::InRequest => server.write_all(&last[..last.len() / 2]).await?,
+        Cut::BeforeAnswer => {
+            server.write_all(last).await?;
+            clock.sleep(fate.grace).await;
+        }
+        Cut::InAnswer => {
+            server.write_all(last).await?;
+            let mut buffer = vec![0; 16 << 10];
+            let answer = clock.within(Duration::from_secs(1), server.read(&mut buffer)).await;
+            let count = answer.transpose()?.unwrap_or_default();
+            client.write_all(&buffer[..count / 2]).await?;
+        }
+        Cut::Stalled => clock.sleep(STALL).await,
+        Cut::StalledAfterRequest => {
+            server.write_all(last).await?;
+            clock.sleep(STALL).await;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,137 @@
+//! Compares what callers were told with what happened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use windlass::ErrorKind;
+use windlass::resource::ResourceExt;
+
+use super::END;
+use super::history::History;
+use super::worker::{Book, Entry, Kind, OP, Told};
+
+/// How the writes went.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) done: usize,
+    pub(super) refused: BTreeMap<String, usize>,
+    pub(super) doubtful_done: usize,
+    pub(super) doubtful_undone: usize,
+    kinds: BTreeMap<Kind, usize>,
+}
+
+impl Counts {
+    pub(super) fn writes(&self) -> usize {
+        self.kinds.values().sum()
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "done {}, refused {:?}, in doubt {} (done {}, not done {}); {:?}",
+            self.done,
+            self.refused,
+            self.doubtful_done + self.doubtful_undone,
+            self.doubtful_done,
+            self.doubtful_undone,
+            self.kinds
+        )
+    }
+}
+
+/// Counts, and whatever must not be.
+pub(super) fn verdict(
+    books: &[Book],
+    history: &History,
+    stored: &[ConfigMap],
+) -> (Counts, Vec<String>) {
+    let mut counts = Counts::default();
+    let mut faults: Vec<String> = books.iter().flat_map(|book| book.faults.clone()).collect();
+    for (op, uids) in &history.made {
+        if uids.len() > 1 {
+            faults.push(format!("{op} made {} objects", uids.len()));
+        }
+    }
+    let deleted: BTreeSet<&str> = history.deleted.iter().map(String::as_str).collect();
+    for entry in books.iter().flat_map(|book| &book.entries) {
+        *counts.kinds.entry(entry.kind).or_default() += 1;
+        let happened = happened(entry, history, &deleted);
+        match &entry.told {
+            Told::Done => counts.done += 1,
+            Told::Refused(kind) => *counts.refused.entry(name(*kind)).or_default() += 1,
+            Told::Doubtful { .. } if happened > 0 => counts.doubtful_done += 1,
+            Told::Doubtful { .. } => counts.doubtful_undone += 1,
+        }
+        let right = match &entry.told {
+            Told::Done => happened == 1,
+            Told::Refused(_) => happened == 0,
+            Told::Doubtful { done: true } => happened == 1,
+            Told::Doubtful { done: false } => happened <= 1,
+        };
+        if !right {
+            faults.push(format!("it happened {happened} times: {entry:?}"));
+        }
+    }
+    faults.extend(compare(books, stored, &deleted));
+    (counts, faults)
+}
+
+/// How often a write was executed.
+fn happened(entry: &Entry, history: &History, deleted: &BTreeSet<&str>) -> usize {
+    match (&entry.kind, &entry.before) {
+        (Kind::Delete | Kind::DeleteWithUid, Some(before)) => {
+            usize::from(deleted.contains(before.uid.as_str()))
+        }
+        _ => history.states.get(&entry.op).copied().unwrap_or_default(),
+    }
+}
+
+/// What is stored at the end must be what the workers know, and what is still in doubt.
+fn compare(books: &[Book], stored: &[ConfigMap], deleted: &BTreeSet<&str>) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut left: BTreeMap<&str, &ConfigMap> =
+        stored.iter().map(|object| (object.uid(), object)).collect();
+    left.retain(|_, object| object.name() != END);
+    for known in books.iter().flat_map(|book| &book.kept) {
+        match left.remove(known.uid.as_str()) {
+            None => faults.push(format!("lost: {known:?}")),
+            Some(object) if object.annotation(OP) != Some(&known.op) => {
+                let op = object.annotation(OP);
+                faults.push(format!("{known:?} is in the state of {op:?}"));
+            }
+            Some(_) => {}
+        }
+    }
+    for entry in books.iter().flat_map(|book| &book.open) {
+        let object = match &entry.before {
+            Some(before) => left.remove(before.uid.as_str()),
+            None => {
+                let made = left.iter().find(|(_, object)| object.annotation(OP) == Some(&entry.op));
+                let uid = made.map(|(uid, _)| *uid);
+                uid.and_then(|uid| left.remove(uid))
+            }
+        };
+        let deletes = matches!(entry.kind, Kind::Delete | Kind::DeleteWithUid);
+        match (&entry.before, object) {
+            (Some(before), Some(object)) => {
+                let op = object.annotation(OP);
+                if op != Some(&before.op) && op != Some(&entry.op) {
+                    faults.push(format!("{entry:?} is in the state of {op:?}"));
+                }
+            }
+            (Some(before), None) if !deletes || !deleted.contains(before.uid.as_str()) => {
+                faults.push(format!("lost: the object of {entry:?}"));
+            }
+            _ => {}
+        }
+    }
+    faults.extend(left.values().map(|object| format!("nobody made {object:?}")));
+    faults
+}
+
+fn name(kind: ErrorKind) -> String {
+    format!("{kind:?}")
+}
