@@ -13,9 +13,9 @@ use super::ApiFuture;
 use super::decode::decode_item;
 use super::draft::{Draft, Target};
 use crate::client::ByteStream;
-use crate::error::{ApiStatus, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
-use crate::wire::{EventType, Frame, FrameSplitter, Part};
+use crate::wire::{EventType, Frame, FrameDecoder, Part};
 
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -41,6 +41,7 @@ pub enum WatchEvent<K> {
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Watch<K> {
     draft: Draft,
+    splitter: FrameDecoder,
     _kind: PhantomData<fn() -> K>,
 }
 
@@ -48,7 +49,7 @@ impl<K> Watch<K> {
     pub(crate) fn new(mut draft: Draft) -> Self {
         draft.set("watch", "true");
         draft.set("allowWatchBookmarks", "true");
-        Self { draft, _kind: PhantomData }
+        Self { draft, splitter: FrameDecoder::new(), _kind: PhantomData }
     }
 
     fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
@@ -75,6 +76,13 @@ impl<K> Watch<K> {
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
     }
+
+    /// Largest event in bytes; a larger one is an error of its own, and the next follows. Default:
+    /// 16 MiB, as client-go.
+    pub fn frame_limit(mut self, bytes: usize) -> Self {
+        self.splitter = FrameDecoder::with_limit(bytes);
+        self
+    }
 }
 
 impl<K: Resource> IntoFuture for Watch<K> {
@@ -89,7 +97,7 @@ impl<K: Resource> IntoFuture for Watch<K> {
             let bytes = target.client.stream(request).await?;
             Ok(WatchStream {
                 bytes: Some(bytes),
-                splitter: FrameSplitter::new(),
+                splitter: self.splitter,
                 ready: VecDeque::new(),
                 what,
                 target,
@@ -109,7 +117,7 @@ impl<K> fmt::Debug for Watch<K> {
 pub struct WatchStream<K> {
     /// `None` after the end.
     bytes: Option<ByteStream>,
-    splitter: FrameSplitter,
+    splitter: FrameDecoder,
     /// Complete events of the last piece; `None` stands for one that was too large to keep.
     ready: VecDeque<Option<Vec<u8>>>,
     what: String,
@@ -146,7 +154,7 @@ impl<K: Resource> WatchStream<K> {
         loop {
             match self.ready.pop_front() {
                 Some(Some(line)) => return Some(self.event(&line)),
-                Some(None) => return Some(Err(self.undecodable("it is larger than 16 MiB"))),
+                Some(None) => return Some(Err(self.too_large())),
                 None => {}
             }
             match self.bytes.as_mut()?.next().await {
@@ -175,6 +183,10 @@ impl<K: Resource> WatchStream<K> {
         }
     }
 
+    fn too_large(&self) -> Error {
+        self.undecodable(format_args!("it is larger than {} bytes", self.splitter.limit()))
+    }
+
     fn undecodable(&self, why: impl fmt::Display) -> Error {
         let text = format!("cannot {}: an event does not decode: {why}", self.what);
         Error::new(ErrorKind::Decode, text)
@@ -182,6 +194,11 @@ impl<K: Resource> WatchStream<K> {
 
     fn event(&mut self, line: &[u8]) -> Result<WatchEvent<K>, Error> {
         let frame = Frame::of(line).map_err(|error| self.undecodable(error))?;
+        if frame.event == EventType::Error {
+            self.bytes = None;
+            self.ready.clear();
+            return Err(Error::from_status(&self.what, frame.status()));
+        }
         let text = std::str::from_utf8(frame.object).map_err(|error| self.undecodable(error))?;
         let object = || decode_item(&self.what, text, &self.target.info);
         match frame.event {
@@ -197,13 +214,7 @@ impl<K: Resource> WatchStream<K> {
                     resource_version: mark.metadata.resource_version,
                 })
             }
-            EventType::Error => {
-                let status: ApiStatus = serde_json::from_str(text).unwrap_or_default();
-                self.bytes = None;
-                self.ready.clear();
-                Err(Error::from_status(&self.what, status))
-            }
-            EventType::Unknown => Err(self.undecodable("its type is unknown")),
+            EventType::Error | EventType::Unknown => Err(self.undecodable("its type is unknown")),
         }
     }
 }
@@ -216,3 +227,6 @@ impl<K> fmt::Debug for WatchStream<K> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
