@@ -4,11 +4,17 @@
 //! [`source`](std::error::Error::source). Callers decide by [`Error::kind`]; an API server's own
 //! words are in [`Error::status`].
 
+mod predicates;
+mod status;
+
+pub use status::{ApiStatus, StatusCause, StatusDetails, StatusMetadata};
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use bytes::Bytes;
+use http::Method;
 
 /// A boxed cause.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -61,50 +67,32 @@ pub enum ErrorKind {
     Other,
 }
 
-/// The body of a Kubernetes error answer (`kind: Status`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ApiStatus {
-    /// `Success` or `Failure`.
-    pub status: String,
-    /// The API server's text.
-    pub message: String,
-    /// Machine-readable reason, such as `NotFound`; empty when the server gave none.
-    pub reason: String,
-    /// HTTP status code.
-    pub code: u16,
-    /// What the error is about.
-    pub details: Option<StatusDetails>,
+/// A write whose fate is unknown: what was sent, and to where. Its `Debug` shows of the body only the
+/// length.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// HTTP method.
+    pub method: Method,
+    /// The API server's host and port.
+    pub host: String,
+    /// Path below the server's address.
+    pub path: String,
+    /// Query as it was sent, without the question mark; empty for none.
+    pub query: String,
+    /// Body; empty for one that was streamed from a reader.
+    pub body: Bytes,
 }
 
-/// `details` of a Status.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct StatusDetails {
-    /// Name of the object.
-    pub name: String,
-    /// API group.
-    pub group: String,
-    /// Kind or plural resource, as the server prints it.
-    pub kind: String,
-    /// Uid of the object.
-    pub uid: String,
-    /// One entry per fault.
-    pub causes: Vec<StatusCause>,
-    /// How long the server asks to wait, in seconds; 0 when it does not.
-    pub retry_after_seconds: u64,
-}
-
-/// One cause of a Status.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct StatusCause {
-    /// Machine-readable type of the cause.
-    pub reason: String,
-    /// Text.
-    pub message: String,
-    /// JSON path of the field.
-    pub field: String,
+impl fmt::Debug for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Doubt")
+            .field("method", &self.method)
+            .field("host", &self.host)
+            .field("path", &self.path)
+            .field("query", &self.query)
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .finish()
+    }
 }
 
 /// An error of the framework: what was tried, why it failed, what to do.
@@ -117,6 +105,7 @@ struct Inner {
     message: String,
     status: Option<ApiStatus>,
     retry_after: Option<Duration>,
+    doubt: Option<Box<Doubt>>,
     source: Option<BoxError>,
 }
 
@@ -129,6 +118,7 @@ impl Error {
                 message: message.into(),
                 status: None,
                 retry_after: None,
+                doubt: None,
                 source: None,
             }),
         }
@@ -165,6 +155,13 @@ impl Error {
         self
     }
 
+    /// Adds what was sent, of a write whose fate is unknown.
+    #[must_use]
+    pub(crate) fn doubted(mut self, doubt: Doubt) -> Self {
+        self.inner.doubt = Some(Box::new(doubt));
+        self
+    }
+
     /// Appends `; note` to the text.
     #[must_use]
     pub(crate) fn note(mut self, note: &str) -> Self {
@@ -183,19 +180,15 @@ impl Error {
         self.inner.status.as_ref()
     }
 
+    /// What was sent and to where, when it is [`Ambiguous`](ErrorKind::Ambiguous): read the object
+    /// there to find out whether it was executed.
+    pub fn doubt(&self) -> Option<&Doubt> {
+        self.inner.doubt.as_deref()
+    }
+
     /// How long the API server asked to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.inner.retry_after
-    }
-
-    /// Is this a 404?
-    pub fn is_not_found(&self) -> bool {
-        self.kind() == ErrorKind::NotFound
-    }
-
-    /// Did somebody else write first?
-    pub fn is_conflict(&self) -> bool {
-        self.kind() == ErrorKind::Conflict
     }
 }
 

@@ -1,29 +1,40 @@
 //! A request while it is put together: no type parameters, the first mistake kept until the end.
+//!
+//! Here is what the kind decides: place, words for error texts, body, whether it may be repeated.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Patch;
-use crate::client::{Client, Prepared, Verb};
+use super::decode::Decoder;
+use super::patch::has_version;
+use crate::client::{ByteStream, Client, Prepared, Response, Verb};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ResourceInfo, Scope};
 
 const JSON: &str = "application/json";
+/// Metadata alone where the server can do it, the object where it cannot.
+const METADATA: &str =
+    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
 /// What all requests of an [`Api`](super::Api) have in common.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) client: Client,
     pub(crate) info: ResourceInfo,
     /// `None` for cluster-scoped kinds.
     pub(crate) namespace: Option<String>,
+    /// Are answers to hold metadata only?
+    pub(crate) metadata: bool,
 }
 
 impl Target {
@@ -36,25 +47,37 @@ impl Target {
             scope: Scope::Namespaced,
         });
         let namespace = namespace.filter(|_| info.scope == Scope::Namespaced).map(str::to_owned);
-        Self { client, info, namespace }
+        Self { client, info, namespace, metadata: false }
+    }
+
+    /// The same place, for metadata only.
+    pub(crate) fn metadata(&self) -> Self {
+        Self { metadata: true, ..self.clone() }
+    }
+
+    /// `websites.example.dev "home" in "shop"`.
+    pub(crate) fn noun(&self, name: &str) -> String {
+        noun(&self.info, self.namespace.as_deref(), Some(name))
     }
 }
 
 /// A request being put together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) target: Arc<Target>,
     pub(crate) verb: Verb,
-    method: Method,
-    path: String,
+    namespace: Option<String>,
+    name: Option<String>,
+    subresource: Option<String>,
     /// `websites.example.dev "home" in "shop"`.
     noun: String,
-    subresource: Option<&'static str>,
-    pub(crate) query: Vec<(&'static str, String)>,
+    query: Vec<(&'static str, String)>,
     headers: HeaderMap,
-    pub(crate) body: Bytes,
-    pub(crate) repeatable: bool,
+    body: Bytes,
+    repeatable: bool,
     timeout: Option<Duration>,
+    /// Is the answer to hold metadata only?
+    metadata: bool,
     mistake: Option<String>,
 }
 
@@ -66,22 +89,19 @@ pub(crate) fn json<T: Serialize>(object: &T) -> serde_json::Result<Vec<u8>> {
 impl Draft {
     fn new(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: Option<&str>) -> Self {
         let info = &target.info;
-        let path = match name {
-            Some(name) => info.object_path(namespace, name),
-            None => info.collection_path(namespace),
-        };
         let mut draft = Self {
             target: Arc::clone(target),
             verb,
-            method: method(verb),
-            path,
-            noun: noun(info, namespace, name),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
             subresource: None,
+            noun: noun(info, namespace, name),
             query: Vec::new(),
             headers: HeaderMap::new(),
             body: Bytes::new(),
             repeatable: !verb.writes(),
             timeout: None,
+            metadata: target.metadata,
             mistake: None,
         };
         if info.plural.is_empty() {
@@ -129,6 +149,7 @@ impl Draft {
     ) -> Self {
         let namespace = namespace_of(target, metadata.namespace.as_deref());
         let mut draft = Self::new(target, Verb::Create, namespace, None);
+        draft.needs_content();
         let text = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
         match (text(&metadata.name), text(&metadata.generate_name)) {
             (Some(name), _) => {
@@ -156,6 +177,7 @@ impl Draft {
         let namespace = namespace_of(target, metadata.namespace.as_deref());
         let name = metadata.name.as_deref().unwrap_or_default();
         let mut draft = Self::placed(target, Verb::Update, namespace, name);
+        draft.needs_content();
         draft.check_agreement(metadata.namespace.as_deref());
         draft.repeatable = metadata.resource_version.as_ref().is_some_and(|rv| !rv.is_empty());
         draft.object_body(body);
@@ -163,10 +185,20 @@ impl Draft {
     }
 
     pub(crate) fn patch(target: &Arc<Target>, name: &str, patch: Patch) -> Self {
+        if let Patch::Apply(intent) = patch {
+            return Self::apply(target, name, Ok(intent));
+        }
         let mut draft = Self::named(target, Verb::Patch, name);
-        draft.repeatable = patch.has_precondition();
-        let body = Bytes::from(patch.body().to_string());
-        draft.set_body(patch.content_type(), body);
+        draft.patch_body(&patch);
+        draft
+    }
+
+    /// A request about a subresource.
+    pub(crate) fn part(target: &Arc<Target>, verb: Verb, name: &str, subresource: &str) -> Self {
+        let mut draft = Self::named(target, verb, name);
+        draft.metadata = false;
+        draft.check_segment("subresource", subresource);
+        draft.subresource = Some(subresource.to_owned());
         draft
     }
 
@@ -200,6 +232,13 @@ impl Draft {
         draft
     }
 
+    /// Metadata alone is no object: a write of it would take everything else away.
+    fn needs_content(&mut self) {
+        if self.metadata {
+            self.refuse("only metadata is at hand; patch or apply it");
+        }
+    }
+
     /// The first mistake is the one that is told.
     pub(crate) fn refuse(&mut self, mistake: impl Into<String>) {
         self.mistake.get_or_insert_with(|| mistake.into());
@@ -229,22 +268,82 @@ impl Draft {
         }
     }
 
-    pub(crate) fn set_body(&mut self, content_type: &'static str, body: Bytes) {
+    fn set_body(&mut self, content_type: &'static str, body: Bytes) {
         self.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
         self.body = body;
     }
 
+    pub(crate) fn set_json(&mut self, body: &Value) {
+        self.set_body(JSON, body.to_string().into());
+    }
+
+    /// Any value as body; repeatable when it replaces a version that it names.
+    pub(crate) fn any_body(&mut self, body: &impl Serialize) {
+        match serde_json::to_value(body) {
+            Ok(body) => {
+                self.repeatable |= self.verb == Verb::Update && has_version(&body);
+                self.set_json(&body);
+            }
+            Err(error) => self.refuse(format!("the body does not become JSON: {error}")),
+        }
+    }
+
+    pub(crate) fn patch_body(&mut self, patch: &Patch) {
+        self.repeatable |= patch.is_repeatable();
+        self.set_body(patch.content_type(), patch.body().to_string().into());
+    }
+
     /// Sets a query parameter; a later value replaces an earlier one.
     pub(crate) fn set(&mut self, key: &'static str, value: impl Into<String>) {
-        self.query.retain(|(old, _)| *old != key);
+        self.unset(key);
         self.query.push((key, value.into()));
+    }
+
+    pub(crate) fn unset(&mut self, key: &'static str) {
+        self.query.retain(|(old, _)| *old != key);
+    }
+
+    pub(crate) fn is_set(&self, key: &'static str) -> bool {
+        self.query.iter().any(|(known, _)| *known == key)
+    }
+
+    /// The same list from `token` on. Later pages show the version of the first; the server refuses
+    /// to be told both.
+    pub(crate) fn next_page(&self, token: &str) -> Self {
+        let mut next = self.clone();
+        next.unset("resourceVersion");
+        next.unset("resourceVersionMatch");
+        next.set("continue", token);
+        next
     }
 
     pub(crate) fn set_status(&mut self) {
         if self.verb == Verb::Create {
             self.refuse("a status is not created; create the object, then write its status");
         }
-        self.subresource = Some("status");
+        if self.subresource.as_deref().is_some_and(|other| other != "status") {
+            self.refuse("a subresource has no status of its own");
+        }
+        self.subresource = Some("status".to_owned());
+    }
+
+    /// Sending it twice does no harm.
+    pub(crate) fn repeatable(&mut self) {
+        self.repeatable = true;
+    }
+
+    /// Asks for metadata only.
+    pub(crate) fn only_metadata(mut self) -> Self {
+        self.metadata = true;
+        self
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
     }
 
     pub(crate) fn dry_run(&mut self) {
@@ -259,25 +358,96 @@ impl Draft {
     /// The finished request.
     pub(crate) fn finish(self) -> Result<Prepared, Error> {
         let verb = word(self.verb);
-        let what = match self.subresource {
+        let what = match &self.subresource {
             Some(subresource) => format!("{verb} {subresource} of {}", self.noun),
             None => format!("{verb} {}", self.noun),
         };
         if let Some(mistake) = self.mistake {
             return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
         }
-        let mut path = self.path;
+        let (info, namespace) = (&self.target.info, self.namespace.as_deref());
+        let mut path = match &self.name {
+            Some(name) => info.object_path(namespace, name),
+            None => info.collection_path(namespace),
+        };
         if let Some(subresource) = self.subresource {
             path.push('/');
-            path.push_str(subresource);
+            path.push_str(&subresource);
         }
-        let mut request = Prepared::new(self.verb, self.method, path, what);
+        let mut request = Prepared::new(self.verb, method(self.verb), path, what);
         request.query = self.query;
         request.headers = self.headers;
+        if self.metadata {
+            let accept = if self.verb == Verb::List { METADATA_LIST } else { METADATA };
+            request.headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        }
         request.body = self.body;
         request.repeatable = self.repeatable;
         request.timeout = self.timeout;
         Ok(request)
+    }
+
+    /// Sends it and decodes the answer.
+    pub(crate) async fn send<T>(self, decode: Decoder<T>) -> Result<T, Error> {
+        let (target, subresource) = (Arc::clone(&self.target), self.subresource.clone());
+        let request = self.finish()?;
+        let what = request.what.clone();
+        let answer = answer(&target.client, request).await;
+        let answer =
+            answer.map_err(|error| explain(error, &target.info, subresource.as_deref()))?;
+        decode(&what, &answer.body, &target.info)
+    }
+
+    /// Sends it and streams the answer; with what is being tried, for error texts.
+    pub(crate) async fn stream(self) -> Result<(String, ByteStream), Error> {
+        let (target, subresource) = (Arc::clone(&self.target), self.subresource.clone());
+        let request = self.finish()?;
+        let what = request.what.clone();
+        let mut answer = target.client.stream(request.clone()).await;
+        if let Some(plain) = plain(&answer, request) {
+            answer = target.client.stream(plain).await;
+        }
+        let bytes = answer.map_err(|error| explain(error, &target.info, subresource.as_deref()))?;
+        Ok((what, bytes))
+    }
+}
+
+async fn answer(client: &Client, request: Prepared) -> Result<Response, Error> {
+    if !request.headers.contains_key(ACCEPT) {
+        return client.send(request).await;
+    }
+    let answer = client.send(request.clone()).await;
+    match plain(&answer, request) {
+        Some(plain) => client.send(plain).await,
+        None => answer,
+    }
+}
+
+/// `request` for whole objects, when the server has refused to answer with metadata only. What it
+/// refused so was not executed.
+fn plain<T>(answer: &Result<T, Error>, mut request: Prepared) -> Option<Prepared> {
+    let refused = matches!(answer, Err(error) if error.is_not_acceptable());
+    (refused && request.headers.remove(ACCEPT).is_some()).then_some(request)
+}
+
+/// Says what a 404 or 405 of a subresource means.
+fn explain(error: Error, info: &ResourceInfo, subresource: Option<&str>) -> Error {
+    let Some(subresource) = subresource else { return error };
+    let kind = info.group_resource();
+    // The API server names the object when that is what is missing.
+    let named = |error: &Error| {
+        let details = error.status().and_then(|status| status.details.as_ref());
+        details.is_some_and(|details| !details.name.is_empty())
+    };
+    if error.is_method_not_supported() {
+        error.note(&format!("`{subresource}` of {kind} does not take this verb"))
+    } else if error.is_not_found() && !named(&error) {
+        error.note(&format!(
+            "{kind} seem to have no subresource `{subresource}`; a custom resource's must be \
+             declared in its definition"
+        ))
+    } else {
+        error
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::ApiFuture;
-use super::decode::decode_item;
+use super::decode;
 use super::draft::{Draft, Target};
 use crate::client::ByteStream;
 use crate::error::{ApiStatus, Error, ErrorKind};
@@ -71,6 +71,19 @@ impl<K> Watch<K> {
         self.set("resourceVersion", version)
     }
 
+    /// First every object as it is, then a bookmark that ends them
+    /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then what follows: a list
+    /// and a watch in one. Servers before 1.32 may not do it, and refuse it as `Invalid`.
+    pub fn initial_events(self) -> Self {
+        self.set("sendInitialEvents", "true").set("resourceVersionMatch", "NotOlderThan")
+    }
+
+    /// Time up to the beginning of the answer. Default: the client's, 30 s.
+    pub fn open_within(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+
     /// The server ends the watch after this time, in whole seconds. Default: the server's choice.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
@@ -84,9 +97,7 @@ impl<K: Resource> IntoFuture for Watch<K> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let target = self.draft.target.clone();
-            let request = self.draft.finish()?;
-            let what = request.what.clone();
-            let bytes = target.client.stream(request).await?;
+            let (what, bytes) = self.draft.stream().await?;
             Ok(WatchStream {
                 bytes: Some(bytes),
                 splitter: FrameSplitter::new(),
@@ -178,7 +189,7 @@ impl<K: Resource> WatchStream<K> {
     fn event(&mut self, line: &[u8]) -> Result<WatchEvent<K>, Error> {
         let frame = Frame::of(line).map_err(|error| self.undecodable(error))?;
         let text = std::str::from_utf8(frame.object).map_err(|error| self.undecodable(error))?;
-        let object = || decode_item(&self.what, text, &self.target.info);
+        let object = || decode::item(&self.what, text, &self.target.info);
         match frame.event {
             EventType::Added => object().map(WatchEvent::Added),
             EventType::Modified => object().map(WatchEvent::Modified),
