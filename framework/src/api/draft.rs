@@ -1,30 +1,21 @@
-//! A request while it is put together: no type parameters, the first mistake kept until the end.
+//! A request about a kind while it is put together: no type parameters, the first mistake kept until
+//! the end.
 //!
 //! Here is what the kind decides: place, words for error texts, body, whether it may be repeated.
+//! Paths, their checks and the sending are those of [`Request`](crate::client::Request).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Patch;
-use super::decode::Decoder;
 use super::patch::has_version;
-use crate::client::{ByteStream, Client, Prepared, Response, Verb};
-use crate::error::{Error, ErrorKind};
+use crate::client::{Client, PatchType, Verb};
 use crate::resource::{ResourceInfo, Scope};
-
-const JSON: &str = "application/json";
-/// Metadata alone where the server can do it, the object where it cannot.
-const METADATA: &str =
-    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
-const METADATA_LIST: &str =
-    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
 
 /// What all requests of an [`Api`](super::Api) have in common.
 #[derive(Clone, Debug)]
@@ -66,19 +57,20 @@ impl Target {
 pub(crate) struct Draft {
     pub(crate) target: Arc<Target>,
     pub(crate) verb: Verb,
-    namespace: Option<String>,
-    name: Option<String>,
-    subresource: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) subresource: Option<String>,
     /// `websites.example.dev "home" in "shop"`.
-    noun: String,
-    query: Vec<(&'static str, String)>,
-    headers: HeaderMap,
-    body: Bytes,
-    repeatable: bool,
-    timeout: Option<Duration>,
+    pub(super) noun: String,
+    pub(super) query: Vec<(&'static str, String)>,
+    /// What form of patch the body is, of a patch or an apply.
+    pub(super) form: Option<PatchType>,
+    pub(super) body: Bytes,
+    pub(super) repeatable: bool,
+    pub(super) timeout: Option<Duration>,
     /// Is the answer to hold metadata only?
-    metadata: bool,
-    mistake: Option<String>,
+    pub(super) metadata: bool,
+    pub(super) mistake: Option<String>,
 }
 
 /// `object` as JSON bytes.
@@ -97,7 +89,7 @@ impl Draft {
             subresource: None,
             noun: noun(info, namespace, name),
             query: Vec::new(),
-            headers: HeaderMap::new(),
+            form: None,
             body: Bytes::new(),
             repeatable: !verb.writes(),
             timeout: None,
@@ -107,11 +99,8 @@ impl Draft {
         if info.plural.is_empty() {
             draft.refuse("the kind is not known; use Client::dynamic with its ResourceInfo");
         }
-        if let Some(namespace) = namespace {
-            draft.check_segment("namespace", namespace);
-        }
-        if let Some(name) = name {
-            draft.check_segment("name", name);
+        if namespace == Some("") {
+            draft.refuse("the namespace is empty; use Client::all for all of them");
         }
         draft
     }
@@ -154,7 +143,6 @@ impl Draft {
         match (text(&metadata.name), text(&metadata.generate_name)) {
             (Some(name), _) => {
                 draft.noun = noun(&target.info, namespace, Some(&name));
-                draft.check_segment("name", &name);
             }
             (None, Some(prefix)) => {
                 draft.noun = noun(&target.info, namespace, Some(&format!("{prefix}*")));
@@ -197,7 +185,9 @@ impl Draft {
     pub(crate) fn part(target: &Arc<Target>, verb: Verb, name: &str, subresource: &str) -> Self {
         let mut draft = Self::named(target, verb, name);
         draft.metadata = false;
-        draft.check_segment("subresource", subresource);
+        if subresource.is_empty() {
+            draft.refuse("the subresource is empty");
+        }
         draft.subresource = Some(subresource.to_owned());
         draft
     }
@@ -227,8 +217,8 @@ impl Draft {
             metadata.entry("name").or_insert_with(|| json!(name));
         }
         draft.repeatable = true;
-        let body = Value::Object(object).to_string();
-        draft.set_body("application/apply-patch+yaml", body.into());
+        draft.form = Some(PatchType::Apply);
+        draft.body = Value::Object(object).to_string().into();
         draft
     }
 
@@ -244,14 +234,6 @@ impl Draft {
         self.mistake.get_or_insert_with(|| mistake.into());
     }
 
-    fn check_segment(&mut self, what: &str, text: &str) {
-        if text.is_empty() {
-            self.refuse(format!("the {what} is empty"));
-        } else if text == "." || text == ".." || text.contains(['/', '%']) {
-            self.refuse(format!("`{text}` is no {what}: it would change the path"));
-        }
-    }
-
     fn check_agreement(&mut self, own: Option<&str>) {
         if let (Some(own), Some(namespace)) = (own, self.target.namespace.as_deref())
             && own != namespace
@@ -263,18 +245,13 @@ impl Draft {
 
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
-            Ok(body) => self.set_body(JSON, body),
+            Ok(body) => self.body = body,
             Err(error) => self.refuse(format!("the object does not become JSON: {error}")),
         }
     }
 
-    fn set_body(&mut self, content_type: &'static str, body: Bytes) {
-        self.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        self.body = body;
-    }
-
     pub(crate) fn set_json(&mut self, body: &Value) {
-        self.set_body(JSON, body.to_string().into());
+        self.body = body.to_string().into();
     }
 
     /// Any value as body; repeatable when it replaces a version that it names.
@@ -290,7 +267,8 @@ impl Draft {
 
     pub(crate) fn patch_body(&mut self, patch: &Patch) {
         self.repeatable |= patch.is_repeatable();
-        self.set_body(patch.content_type(), patch.body().to_string().into());
+        self.form = Some(patch.form());
+        self.body = patch.body().to_string().into();
     }
 
     /// Sets a query parameter; a later value replaces an earlier one.
@@ -353,120 +331,6 @@ impl Draft {
 
     pub(crate) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = Some(timeout);
-    }
-
-    /// The finished request.
-    pub(crate) fn finish(self) -> Result<Prepared, Error> {
-        let verb = word(self.verb);
-        let what = match &self.subresource {
-            Some(subresource) => format!("{verb} {subresource} of {}", self.noun),
-            None => format!("{verb} {}", self.noun),
-        };
-        if let Some(mistake) = self.mistake {
-            return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
-        }
-        let (info, namespace) = (&self.target.info, self.namespace.as_deref());
-        let mut path = match &self.name {
-            Some(name) => info.object_path(namespace, name),
-            None => info.collection_path(namespace),
-        };
-        if let Some(subresource) = self.subresource {
-            path.push('/');
-            path.push_str(&subresource);
-        }
-        let mut request = Prepared::new(self.verb, method(self.verb), path, what);
-        request.query = self.query;
-        request.headers = self.headers;
-        if self.metadata {
-            let accept = if self.verb == Verb::List { METADATA_LIST } else { METADATA };
-            request.headers.insert(ACCEPT, HeaderValue::from_static(accept));
-        }
-        request.body = self.body;
-        request.repeatable = self.repeatable;
-        request.timeout = self.timeout;
-        Ok(request)
-    }
-
-    /// Sends it and decodes the answer.
-    pub(crate) async fn send<T>(self, decode: Decoder<T>) -> Result<T, Error> {
-        let (target, subresource) = (Arc::clone(&self.target), self.subresource.clone());
-        let request = self.finish()?;
-        let what = request.what.clone();
-        let answer = answer(&target.client, request).await;
-        let answer =
-            answer.map_err(|error| explain(error, &target.info, subresource.as_deref()))?;
-        decode(&what, &answer.body, &target.info)
-    }
-
-    /// Sends it and streams the answer; with what is being tried, for error texts.
-    pub(crate) async fn stream(self) -> Result<(String, ByteStream), Error> {
-        let (target, subresource) = (Arc::clone(&self.target), self.subresource.clone());
-        let request = self.finish()?;
-        let what = request.what.clone();
-        let mut answer = target.client.stream(request.clone()).await;
-        if let Some(plain) = plain(&answer, request) {
-            answer = target.client.stream(plain).await;
-        }
-        let bytes = answer.map_err(|error| explain(error, &target.info, subresource.as_deref()))?;
-        Ok((what, bytes))
-    }
-}
-
-async fn answer(client: &Client, request: Prepared) -> Result<Response, Error> {
-    if !request.headers.contains_key(ACCEPT) {
-        return client.send(request).await;
-    }
-    let answer = client.send(request.clone()).await;
-    match plain(&answer, request) {
-        Some(plain) => client.send(plain).await,
-        None => answer,
-    }
-}
-
-/// `request` for whole objects, when the server has refused to answer with metadata only. What it
-/// refused so was not executed.
-fn plain<T>(answer: &Result<T, Error>, mut request: Prepared) -> Option<Prepared> {
-    let refused = matches!(answer, Err(error) if error.is_not_acceptable());
-    (refused && request.headers.remove(ACCEPT).is_some()).then_some(request)
-}
-
-/// Says what a 404 or 405 of a subresource means.
-fn explain(error: Error, info: &ResourceInfo, subresource: Option<&str>) -> Error {
-    let Some(subresource) = subresource else { return error };
-    let kind = info.group_resource();
-    // The API server names the object when that is what is missing.
-    let named = |error: &Error| {
-        let details = error.status().and_then(|status| status.details.as_ref());
-        details.is_some_and(|details| !details.name.is_empty())
-    };
-    if error.is_method_not_supported() {
-        error.note(&format!("`{subresource}` of {kind} does not take this verb"))
-    } else if error.is_not_found() && !named(&error) {
-        error.note(&format!(
-            "{kind} seem to have no subresource `{subresource}`; a custom resource's must be \
-             declared in its definition"
-        ))
-    } else {
-        error
-    }
-}
-
-fn method(verb: Verb) -> Method {
-    match verb {
-        Verb::Get | Verb::List | Verb::Watch => Method::GET,
-        Verb::Create => Method::POST,
-        Verb::Update => Method::PUT,
-        Verb::Patch | Verb::Apply => Method::PATCH,
-        Verb::Delete | Verb::DeleteCollection => Method::DELETE,
-    }
-}
-
-/// The verb as error texts say it.
-fn word(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Update => "replace",
-        Verb::DeleteCollection => "delete all",
-        other => other.as_str(),
     }
 }
 

@@ -102,10 +102,7 @@ impl IntoFuture for Log {
     type IntoFuture = ApiFuture<'static, LogStream>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let (_, bytes) = self.draft.stream().await?;
-            Ok(LogStream::new(bytes))
-        })
+        Box::pin(async move { Ok(LogStream::new(self.draft.stream().await?)) })
     }
 }
 

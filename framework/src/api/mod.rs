@@ -31,7 +31,7 @@
 //! | a service account's token | [`Api::token_request`] |
 //! | any other subresource | [`Api::subresource`] |
 //! | to know whether an ambiguous write happened | [`Api::settle`] |
-//! | something without a Rust type | [`Client::dynamic`]; any URL: `client::Request` |
+//! | something without a Rust type | [`Client::dynamic`]; any URL: [`Request`](crate::client::Request) |
 //!
 //! [`ErrorKind::Usage`]: crate::ErrorKind::Usage
 
@@ -45,6 +45,7 @@ mod pages;
 mod patch;
 mod read;
 mod retry;
+mod send;
 mod settle;
 mod subresource;
 #[cfg(test)]
@@ -61,7 +62,7 @@ pub use log::{Log, LogStream};
 pub use pages::ListStream;
 pub use patch::Patch;
 pub use read::{Get, List, ObjectList, VersionMatch};
-pub use retry::{Backoff, retry_on_conflict};
+pub use retry::{Retries, retry_on_conflict};
 pub use settle::Settled;
 pub use subresource::Subresource;
 pub use token::{Token, TokenRequest};

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::client::PatchType;
+
 /// A change to an object.
 #[derive(Clone, Debug)]
 pub enum Patch {
@@ -24,12 +26,12 @@ impl Patch {
         }
     }
 
-    pub(crate) fn content_type(&self) -> &'static str {
+    pub(crate) fn form(&self) -> PatchType {
         match self {
-            Self::Merge(_) => "application/merge-patch+json",
-            Self::Json(_) => "application/json-patch+json",
-            Self::Strategic(_) => "application/strategic-merge-patch+json",
-            Self::Apply(_) => "application/apply-patch+yaml",
+            Self::Merge(_) => PatchType::Merge,
+            Self::Json(_) => PatchType::Json,
+            Self::Strategic(_) => PatchType::Strategic,
+            Self::Apply(_) => PatchType::Apply,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::seams::Seams;
 
 /// How often, and after which waits, something is tried again.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Backoff {
+pub struct Retries {
     /// Attempts, the first included; at least one is made.
     pub steps: u32,
     /// The first wait.
@@ -20,7 +20,7 @@ pub struct Backoff {
     pub jitter: f64,
 }
 
-impl Backoff {
+impl Retries {
     /// For a conflict with other writers, who are soon done: 5 attempts, 10 ms apart (client-go's
     /// `retry.DefaultRetry`).
     pub const DEFAULT_RETRY: Self =
@@ -58,10 +58,10 @@ impl Backoff {
 ///
 /// ```no_run
 /// # use k8s_openapi::api::core::v1::ConfigMap;
-/// # use windlass::api::{Backoff, retry_on_conflict};
+/// # use windlass::api::{Retries, retry_on_conflict};
 /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
 /// let maps = client.namespace::<ConfigMap>("shop");
-/// retry_on_conflict(&client, Backoff::DEFAULT_RETRY, || async {
+/// retry_on_conflict(&client, Retries::DEFAULT_RETRY, || async {
 ///     let mut map = maps.get("counter").await?;
 ///     map.data.get_or_insert_default().insert("seen".into(), "yes".into());
 ///     maps.replace(&map).await
@@ -77,7 +77,7 @@ impl Backoff {
 /// Dropping it drops the attempt under way.
 pub async fn retry_on_conflict<T, F>(
     client: &Client,
-    backoff: Backoff,
+    backoff: Retries,
     mut attempt: impl FnMut() -> F,
 ) -> Result<T, Error>
 where
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::error::{ApiStatus, ErrorKind, StatusCause, StatusDetails};
 
-    async fn run(backoff: Backoff, error: impl Fn() -> Error, good: u32) -> (u32, Duration, bool) {
+    async fn run(backoff: Retries, error: impl Fn() -> Error, good: u32) -> (u32, Duration, bool) {
         let client = Client::offline();
         let (calls, started) = (Cell::new(0), Instant::now());
         let result = retry_on_conflict(&client, backoff, || async {
@@ -123,17 +123,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_conflict_is_tried_again_ten_milliseconds_apart_and_five_times_at_most() {
-        let (calls, took, good) = run(Backoff::DEFAULT_RETRY, conflict, 3).await;
+        let (calls, took, good) = run(Retries::DEFAULT_RETRY, conflict, 3).await;
         assert!(good && calls == 3);
         assert!((20..=24).contains(&took.as_millis()), "{took:?}");
-        let (calls, took, good) = run(Backoff::DEFAULT_RETRY, conflict, 99).await;
+        let (calls, took, good) = run(Retries::DEFAULT_RETRY, conflict, 99).await;
         assert!(!good && calls == 5);
         assert!((40..=48).contains(&took.as_millis()), "{took:?}");
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_longer_backoff_grows_fivefold() {
-        let (calls, took, _) = run(Backoff::DEFAULT_BACKOFF, conflict, 99).await;
+        let (calls, took, _) = run(Retries::DEFAULT_BACKOFF, conflict, 99).await;
         assert_eq!(calls, 4);
         assert!((310..=345).contains(&took.as_millis()), "{took:?}");
     }
@@ -141,13 +141,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_but_a_conflict_that_may_pass_is_tried_again() {
         let other = || Error::new(ErrorKind::Forbidden, "no");
-        assert_eq!(run(Backoff::DEFAULT_RETRY, other, 99).await.0, 1);
+        assert_eq!(run(Retries::DEFAULT_RETRY, other, 99).await.0, 1);
         let owned = || {
             let cause = StatusCause { reason: "FieldManagerConflict".into(), ..Default::default() };
             let details = StatusDetails { causes: vec![cause], ..Default::default() };
             let status = ApiStatus { code: 409, details: Some(details), ..ApiStatus::default() };
             Error::from_status("apply it", status)
         };
-        assert_eq!(run(Backoff::DEFAULT_RETRY, owned, 99).await.0, 1);
+        assert_eq!(run(Retries::DEFAULT_RETRY, owned, 99).await.0, 1);
     }
 }

@@ -158,7 +158,7 @@ async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     let client = client(&echo);
     let all = client.all::<ConfigMap>();
     let shop = client.namespace::<ConfigMap>("shop");
-    usage(shop.get("").await, "name is empty");
+    usage(shop.get("").await, "name may not be empty");
     usage(shop.get("..").await, "would change the path");
     usage(shop.get("a/b").await, "would change the path");
     usage(shop.delete("a%2f").await, "would change the path");

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::patch::merge_diff;
-use super::{Api, Backoff, Patch};
+use super::{Api, Patch, Retries};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt};
 
@@ -41,7 +41,7 @@ enum How {
 impl<K: Resource> Api<K> {
     /// Creates `object` if there is none of its name; otherwise lets `change` bring the stored one
     /// to the wanted state and replaces it. `change` also runs on `object` before it is created. A
-    /// conflict is tried again from the read on, by [`Backoff::DEFAULT_RETRY`].
+    /// conflict is tried again from the read on, by [`Retries::DEFAULT_RETRY`].
     ///
     /// A replace writes the whole object: fields that `K` does not know, because the API server is
     /// newer, are removed. [`create_or_patch`](Self::create_or_patch) leaves them alone, and
@@ -104,7 +104,7 @@ impl<K: Resource> Api<K> {
                 Err(error) if error.is_conflict() || error.is_already_exists() => {
                     failures += 1;
                     let seams = self.client().seams();
-                    if !Backoff::DEFAULT_RETRY.pause(seams, failures).await {
+                    if !Retries::DEFAULT_RETRY.pause(seams, failures).await {
                         return Err(error.note(&format!("tried {failures} times")));
                     }
                 }
