@@ -10,31 +10,54 @@ use rustls::crypto::CryptoProvider;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 
+use super::Client;
 use super::auth::Credentials;
-use super::backoff::{self, BackoffFactory, NoBackoff, UrlBackoff};
 use super::call::Shared;
 use super::config::ClientConfig;
 use super::connect::Connect;
+use super::defaults::Wishes;
 use super::dial::Dialer;
-use super::limit::{RateLimiter, TokenBucket};
 use super::pool::Pool;
 use super::retry::Budgets;
-use super::tls::{Tls, default_provider};
+use super::tls::{Tls, TlsSettings, default_provider};
 use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
-use super::warning::{LogWarnings, WarningHandler};
-use super::{Client, trace};
-use crate::clock::Clock;
+use super::tuning::Tuning;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::seams::Seams;
 
-/// Time of a call that names none.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_NAME: &str = "windlass";
-/// Requests that may be sent at once under a limit; client-go's.
-const DEFAULT_BURST: u32 = 10;
-const JSON: &str = "application/json";
 
 type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
+
+/// What was said about the transport; what was not is the environment's to say, or a default.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settings {
+    http2: Option<bool>,
+    pings: Option<(Duration, Duration)>,
+    max_age: Option<Duration>,
+    head: Option<Duration>,
+    answer_limit: Option<usize>,
+    gzip: Option<bool>,
+}
+
+impl Settings {
+    fn over(self, tuning: Tuning) -> Tuning {
+        let (ping_interval, ping_timeout) = match self.pings {
+            Some((interval, timeout)) => (Some(interval).filter(|i| !i.is_zero()), timeout),
+            None => (tuning.ping_interval, tuning.ping_timeout),
+        };
+        Tuning {
+            http2: self.http2.unwrap_or(tuning.http2),
+            ping_interval,
+            ping_timeout,
+            max_age: self.max_age.or(tuning.max_age),
+            head: self.head.unwrap_or(tuning.head),
+            list_head: self.head.map_or(tuning.list_head, |head| head * 3),
+            answer_limit: self.answer_limit.unwrap_or(tuning.answer_limit),
+            gzip: self.gzip.unwrap_or(tuning.gzip),
+        }
+    }
+}
 
 /// Configures a [`Client`].
 #[derive(Default)]
@@ -45,15 +68,8 @@ pub struct ClientBuilder {
     seams: Option<Seams>,
     manager: Option<String>,
     user_agent: Option<HeaderValue>,
-    timeout: Option<Duration>,
-    accept: Option<String>,
-    content_type: Option<String>,
-    qps: Option<f64>,
-    burst: Option<u32>,
-    limiter: Option<Arc<dyn RateLimiter>>,
-    backoff: Option<BackoffFactory>,
-    warnings: Option<Arc<dyn WarningHandler>>,
-    shown: Option<usize>,
+    pub(super) wishes: Wishes,
+    settings: Settings,
     layers: Vec<Wrap>,
 }
 
@@ -94,74 +110,6 @@ impl ClientBuilder {
         self
     }
 
-    /// Total time of a call that names none, with all its retries. Default: 30 s.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Media types of answers. Default: the [content type](Self::content_type), and `*/*`.
-    #[must_use]
-    pub fn accept(mut self, media_types: &str) -> Self {
-        self.accept = Some(media_types.to_owned());
-        self
-    }
-
-    /// Media type of bodies that name none. Default: `application/json`. When it and
-    /// [`accept`](Self::accept) are empty, no header `Accept` is sent.
-    #[must_use]
-    pub fn content_type(mut self, media_type: &str) -> Self {
-        self.content_type = Some(media_type.to_owned());
-        self
-    }
-
-    /// Sends at most so many requests a second in the long run, watches not counted; zero or less
-    /// is no limit. Default: no limit, since API servers have priority and fairness.
-    #[must_use]
-    pub fn qps(mut self, qps: f64) -> Self {
-        self.qps = Some(qps);
-        self
-    }
-
-    /// Requests that may be sent at once when there is a limit by [`qps`](Self::qps). Default: 10.
-    #[must_use]
-    pub fn burst(mut self, burst: u32) -> Self {
-        self.burst = Some(burst);
-        self
-    }
-
-    /// Limits the rate of requests, instead of [`qps`](Self::qps) and [`burst`](Self::burst). All
-    /// clones of the client share it.
-    #[must_use]
-    pub fn rate_limiter(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
-        self.limiter = Some(limiter);
-        self
-    }
-
-    /// Makes the backoff manager of each request; one that returns clones of the same manager makes
-    /// requests share it. Default: no backoff, unless `KUBE_CLIENT_BACKOFF_BASE` and
-    /// `KUBE_CLIENT_BACKOFF_DURATION` ask for one (first and longest wait in whole seconds).
-    #[must_use]
-    pub fn backoff(mut self, factory: BackoffFactory) -> Self {
-        self.backoff = Some(factory);
-        self
-    }
-
-    /// Is told what API servers warn of. Default: logs each text once.
-    #[must_use]
-    pub fn warning_handler(mut self, handler: Arc<dyn WarningHandler>) -> Self {
-        self.warnings = Some(handler);
-        self
-    }
-
-    /// Bytes of a body that are shown at TRACE level, target `windlass::client::body`. Default: 1024.
-    #[must_use]
-    pub fn trace_bodies(mut self, bytes: usize) -> Self {
-        self.shown = Some(bytes);
-        self
-    }
-
     /// Cryptography for TLS. Default: ring, or what the crate's features say.
     #[must_use]
     pub fn crypto_provider(mut self, provider: Arc<CryptoProvider>) -> Self {
@@ -169,9 +117,114 @@ impl ClientBuilder {
         self
     }
 
-    /// Wraps each attempt of each request. Layers added later are further out; the innermost
-    /// service sends. A layer that makes a request of its own must keep the extensions of the one
-    /// that it got: deadlines and retries travel in them.
+    /// Offer HTTP/2 to the server? Default: yes, unless the variable `DISABLE_HTTP2` says otherwise.
+    /// Without it each request and each watch has a connection of its own.
+    #[must_use]
+    pub fn http2(mut self, offer: bool) -> Self {
+        self.settings.http2 = Some(offer);
+        self
+    }
+
+    /// Pings an HTTP/2 connection that was silent for `interval`, and gives it up when no answer comes
+    /// within `timeout`. Default: 30 s and 15 s, as in client-go, or what the variables
+    /// `HTTP2_READ_IDLE_TIMEOUT_SECONDS` and `HTTP2_PING_TIMEOUT_SECONDS` say. An `interval` of zero
+    /// is no pings.
+    #[must_use]
+    pub fn http2_pings(mut self, interval: Duration, timeout: Duration) -> Self {
+        self.settings.pings = Some((interval, timeout));
+        self
+    }
+
+    /// Connections older than this get no new requests; those that they carry end in peace. Each
+    /// one's own age is up to a fifth shorter, at random. Spreads long-lived clients over the servers
+    /// behind a load balancer. Default: none, a connection lives for as long as its server lets it.
+    #[must_use]
+    pub fn max_connection_age(mut self, age: Duration) -> Self {
+        self.settings.max_age = Some(age);
+        self
+    }
+
+    /// Time in which the head of an answer to a get or a watch must come before another connection is
+    /// tried; a list has three times that. Writes have all the time of their call, because giving up
+    /// early leaves their fate unknown. Default: 10 s.
+    #[must_use]
+    pub fn head_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.head = Some(timeout);
+        self
+    }
+
+    /// Largest answer that is read as a whole, in bytes, decoded. Default: 64 MiB. Streams have no
+    /// such limit.
+    #[must_use]
+    pub fn max_answer(mut self, bytes: usize) -> Self {
+        self.settings.answer_limit = Some(bytes);
+        self
+    }
+
+    /// Ask for answers in gzip? Default: yes, but never for watches and logs. API servers compress
+    /// what is larger than 128 KiB. Worth turning off where the network is fast and CPU is dear.
+    #[must_use]
+    pub fn compression(mut self, ask: bool) -> Self {
+        self.settings.gzip = Some(ask);
+        self
+    }
+
+    /// Wraps each attempt of each request, retries included. Layers added later are further out; the
+    /// innermost service sends.
+    ///
+    /// A layer that makes a request of its own must keep the extensions of the one that it got:
+    /// deadlines and retries travel in them. An error of a layer leaves the fate of the request in
+    /// doubt, so a write that ends in one is [`Ambiguous`](ErrorKind::Ambiguous) and a read is tried
+    /// again. A layer that knows better returns a [`windlass::Error`](Error): it reaches the caller
+    /// as it is, and nothing is tried again. Errors of the inner service should be handed on as they
+    /// are, or as a source.
+    ///
+    /// Answers pass layers in plain: gzip is decoded further in.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::task::{Context, Poll};
+    ///
+    /// use tower::{Layer, Service};
+    /// use windlass::client::{Client, ClientConfig, HttpRequest};
+    ///
+    /// /// Counts attempts, and marks them for the audit log.
+    /// #[derive(Clone, Default)]
+    /// struct Marked(Arc<AtomicUsize>);
+    ///
+    /// #[derive(Clone)]
+    /// struct Marking<S>(S, Arc<AtomicUsize>);
+    ///
+    /// impl<S> Layer<S> for Marked {
+    ///     type Service = Marking<S>;
+    ///     fn layer(&self, inner: S) -> Marking<S> {
+    ///         Marking(inner, Arc::clone(&self.0))
+    ///     }
+    /// }
+    ///
+    /// impl<S: Service<HttpRequest>> Service<HttpRequest> for Marking<S> {
+    ///     type Response = S::Response;
+    ///     type Error = S::Error;
+    ///     type Future = S::Future;
+    ///
+    ///     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+    ///         self.0.poll_ready(cx)
+    ///     }
+    ///
+    ///     fn call(&mut self, mut request: HttpRequest) -> S::Future {
+    ///         let attempt = self.1.fetch_add(1, Ordering::Relaxed);
+    ///         request.headers_mut().insert("x-attempt", attempt.into());
+    ///         self.0.call(request)
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let config = ClientConfig::new("http://127.0.0.1:8001")?;
+    /// let client = Client::builder().config(config).layer(Marked::default()).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn layer<L, S>(mut self, layer: L) -> Self
     where
@@ -194,9 +247,7 @@ impl ClientBuilder {
     /// [`ErrorKind::Config`] without a cluster, and when certificates are unusable or credentials
     /// would be sent in the clear.
     pub fn build(mut self) -> Result<Client, Error> {
-        if self.backoff.is_none() {
-            self.backoff = self.backoff_of(&|name| std::env::var(name).ok());
-        }
+        self.wishes.read_env(&|name| std::env::var(name).ok());
         if let Some(connector) = self.connector.take() {
             return Ok(self.build_over(connector));
         }
@@ -204,9 +255,11 @@ impl ClientBuilder {
             Error::new(ErrorKind::Config, "a client needs a cluster: give it a ClientConfig")
         })?;
         config.check()?;
+        let tuning = Tuning::from_env(|name| std::env::var(name).ok());
+        let tuning = self.settings.over(tuning);
         let tls = match config.server.scheme_str() {
             Some("http") => None,
-            _ => Some(Arc::new(self.tls(config)?)),
+            _ => Some(Arc::new(self.tls(config, tuning.http2)?)),
         };
         let seams = self.seams.get_or_insert_default().clone();
         let credentials = Arc::new(Credentials::new(config.auth.clone(), seams.clock));
@@ -217,51 +270,19 @@ impl ClientBuilder {
             tls,
             credentials: Arc::clone(&credentials),
         };
-        Ok(self.assemble(Arc::new(dialer), credentials, rotating))
+        Ok(self.assemble(Arc::new(dialer), credentials, rotating, tuning))
     }
 
     /// As [`build`](Self::build) over `connector`, which cannot fail.
     pub(crate) fn build_over(self, connector: Arc<dyn Connect>) -> Client {
         let source = self.config.as_ref().map(|config| config.auth.clone()).unwrap_or_default();
         let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
-        self.assemble(connector, Arc::new(Credentials::new(source, clock)), None)
+        let credentials = Arc::new(Credentials::new(source, clock));
+        let tuning = self.settings.over(Tuning::default());
+        self.assemble(connector, credentials, None, tuning)
     }
 
-    /// The backoff that the environment asks for.
-    pub(super) fn backoff_of(
-        &self,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<BackoffFactory> {
-        let (base, max) = backoff::from_env(variable)?;
-        let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
-        Some(Arc::new(move || Arc::new(UrlBackoff::new(base, max, clock.clone()))))
-    }
-
-    /// The client's rate limiter.
-    fn limiter(&self, clock: &Clock) -> Option<Arc<dyn RateLimiter>> {
-        let bucket = || {
-            let qps = self.qps.filter(|qps| *qps > 0.0)?;
-            let burst = self.burst.unwrap_or(DEFAULT_BURST);
-            Some(Arc::new(TokenBucket::new(qps, burst, clock.clone())) as Arc<dyn RateLimiter>)
-        };
-        self.limiter.clone().or_else(bucket)
-    }
-
-    /// What answers may be: what was asked for; else what is sent, and anything.
-    fn accepted(&self) -> Option<HeaderValue> {
-        let text = match (self.accept.as_deref().unwrap_or_default(), self.media_type()) {
-            ("", "") => return None,
-            ("", content_type) => format!("{content_type}, */*"),
-            (accept, _) => accept.to_owned(),
-        };
-        HeaderValue::try_from(text).ok()
-    }
-
-    fn media_type(&self) -> &str {
-        self.content_type.as_deref().unwrap_or(JSON)
-    }
-
-    fn tls(&self, config: &ClientConfig) -> Result<Tls, Error> {
+    fn tls(&self, config: &ClientConfig, http2: bool) -> Result<Tls, Error> {
         let provider = self.provider.clone().or_else(default_provider).ok_or_else(|| {
             Error::new(
                 ErrorKind::Config,
@@ -275,7 +296,8 @@ impl ClientBuilder {
                 "insecure-skip-tls-verify: anybody on the network can pose as the API server"
             );
         }
-        let tls = Tls::new(config.tls.clone(), provider);
+        let settings = TlsSettings { http1_only: !http2, ..config.tls.clone() };
+        let tls = Tls::new(settings, provider);
         let with_origin = |error: Error| {
             let origin = config.origin();
             Error::new(ErrorKind::Config, format!("{origin}: TLS cannot be set up")).because(error)
@@ -290,12 +312,11 @@ impl ClientBuilder {
         connector: Arc<dyn Connect>,
         credentials: Arc<Credentials>,
         rotating: Option<Arc<Tls>>,
+        tuning: Tuning,
     ) -> Client {
-        let seams = self.seams.clone().unwrap_or_default();
-        let limiter = self.limiter(&seams.clock);
-        let (accept, content_type) = (self.accepted(), self.media_type().to_owned());
-        let no_backoff: BackoffFactory = Arc::new(|| Arc::new(NoBackoff));
-        let pool = Pool::new(connector);
+        let seams = self.seams.unwrap_or_default();
+        let jitter = seams.entropy.fork("client");
+        let pool = Pool::new(connector, tuning, seams.clock.clone(), jitter.clone());
         let innermost: Stack = BoxCloneSyncService::new(Transport::new(Arc::clone(&pool)));
         let stack = self.layers.into_iter().fold(innermost, |inner, wrap| wrap(inner));
         let (server, namespace, headers) = match self.config {
@@ -314,17 +335,11 @@ impl ClientBuilder {
             namespace,
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),
-            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
-            jitter: seams.entropy.fork("client"),
-            accept,
-            content_type,
-            asked_timeout: self.timeout,
+            tuning,
+            defaults: self.wishes.defaults(&seams.clock),
+            jitter,
             budgets: Mutex::new(Budgets::new(seams.clock.now())),
-            limiter,
             slow: Mutex::default(),
-            backoff: self.backoff.unwrap_or(no_backoff),
-            warnings: self.warnings.unwrap_or_else(|| Arc::new(LogWarnings::default())),
-            shown: self.shown.unwrap_or(trace::SHOWN),
             seams,
         };
         let manager = self.manager.as_deref().unwrap_or(DEFAULT_NAME).into();
@@ -338,6 +353,7 @@ impl fmt::Debug for ClientBuilder {
         f.debug_struct("ClientBuilder")
             .field("config", &self.config)
             .field("connector", &self.connector)
+            .field("settings", &self.settings)
             .field("layers", &self.layers.len())
             .finish_non_exhaustive()
     }

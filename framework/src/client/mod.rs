@@ -9,14 +9,18 @@
 mod attempt;
 mod auth;
 mod backoff;
+mod body;
 mod bounds;
+mod brake;
 mod builder;
 mod call;
 mod config;
 mod connect;
+mod defaults;
 mod dial;
 mod exec;
 mod gate;
+mod gzip;
 mod limit;
 mod payload;
 mod place;
@@ -31,6 +35,7 @@ mod stream;
 mod tls;
 mod trace;
 mod transport;
+mod tuning;
 mod warning;
 
 pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff};
@@ -146,15 +151,16 @@ impl Client {
     }
 
     fn asked_timeout(&self) -> Option<Duration> {
-        self.shared.asked_timeout
+        self.shared.defaults.asked_timeout
     }
 
-    fn new_backoff(&self) -> Arc<dyn BackoffManager> {
-        (self.shared.backoff)()
+    /// A backoff manager for one request.
+    fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
+        self.shared.defaults.backoff.as_ref().map(|make| make())
     }
 
     fn content_type(&self) -> &str {
-        &self.shared.content_type
+        &self.shared.defaults.content_type
     }
 
     /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.

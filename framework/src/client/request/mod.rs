@@ -9,8 +9,6 @@ mod address;
 mod body;
 mod params;
 mod send;
-#[cfg(test)]
-mod tests;
 mod watch;
 
 pub use body::{Body, Encoded};
@@ -68,6 +66,7 @@ pub struct Request {
     headers: HeaderMap,
     content: Content,
     timeout: Option<Duration>,
+    answer_limit: Option<usize>,
     repeatable: bool,
     background: bool,
     words: Option<String>,
@@ -109,7 +108,7 @@ impl Client {
     pub fn verb(&self, method: Method) -> Request {
         Request {
             timeout: self.asked_timeout(),
-            extra: Extra { backoff: Some(self.new_backoff()), ..Extra::default() },
+            extra: Extra { backoff: self.new_backoff(), ..Extra::default() },
             client: self.clone(),
             method,
             apply: false,
@@ -117,6 +116,7 @@ impl Client {
             params: Vec::new(),
             headers: HeaderMap::new(),
             content: Content::default(),
+            answer_limit: None,
             repeatable: false,
             background: false,
             words: None,
@@ -327,6 +327,14 @@ impl Request {
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|request| {
             request.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+            Ok(())
+        })
+    }
+
+    /// Largest answer that [`send`](Self::send) reads, in bytes, decoded. Default: the client's.
+    pub fn answer_limit(self, bytes: usize) -> Self {
+        self.change(|request| {
+            request.answer_limit = Some(bytes);
             Ok(())
         })
     }
