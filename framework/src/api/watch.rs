@@ -39,6 +39,7 @@ pub enum WatchEvent<K> {
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Watch<K> {
     draft: Draft,
+    frame_limit: Option<usize>,
     _kind: PhantomData<fn() -> K>,
 }
 
@@ -46,7 +47,7 @@ impl<K> Watch<K> {
     pub(crate) fn new(mut draft: Draft) -> Self {
         draft.set("watch", "true");
         draft.set("allowWatchBookmarks", "true");
-        Self { draft, _kind: PhantomData }
+        Self { draft, frame_limit: None, _kind: PhantomData }
     }
 
     fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
@@ -86,6 +87,13 @@ impl<K> Watch<K> {
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
     }
+
+    /// Largest event in bytes; a larger one is an error of its own, and the next follows. Default:
+    /// 16 MiB, as client-go.
+    pub fn frame_limit(mut self, bytes: usize) -> Self {
+        self.frame_limit = Some(bytes);
+        self
+    }
 }
 
 impl<K: Resource> IntoFuture for Watch<K> {
@@ -95,7 +103,10 @@ impl<K: Resource> IntoFuture for Watch<K> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let target = self.draft.target.clone();
-            let (what, raw) = self.draft.watch().await?;
+            let (what, mut raw) = self.draft.watch().await?;
+            if let Some(bytes) = self.frame_limit {
+                raw = raw.limited(bytes);
+            }
             Ok(WatchStream { raw, what, target, _kind: PhantomData })
         })
     }
@@ -175,3 +186,6 @@ impl<K> fmt::Debug for WatchStream<K> {
         f.debug_struct("WatchStream").field("raw", &self.raw).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,7 +125,7 @@ fn silent() -> Client {
                 let (ours, mut theirs) = tokio::io::duplex(4096);
                 tokio::spawn(async move {
                     let mut request = [0; 4096];
-                    theirs.read(&mut request).await.unwrap();
+                    assert!(theirs.read(&mut request).await.unwrap() > 0);
                     let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
                     theirs.write_all(head).await.unwrap();
                     std::future::pending::<()>().await;

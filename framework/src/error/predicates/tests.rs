@@ -24,9 +24,11 @@ fn failure(code: u16, rest: &str) -> String {
     )
 }
 
+type Question = (&'static str, fn(&Error) -> bool);
+
 /// Every predicate, by name.
 fn holds(error: &Error) -> Vec<&'static str> {
-    let all: [(&str, fn(&Error) -> bool); 21] = [
+    let all: [Question; 21] = [
         ("not_found", Error::is_not_found),
         ("already_exists", Error::is_already_exists),
         ("conflict", Error::is_conflict),

@@ -21,7 +21,9 @@ use crate::seams::Seams;
 use crate::store::Cached;
 
 mod cache;
+mod copies;
 mod faults;
+mod frames;
 mod requests;
 mod server;
 
