@@ -1,6 +1,5 @@
 //! Watches of one connection, typed. Informers do not build on this: they resume, and decode late.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
@@ -10,12 +9,12 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::ApiFuture;
-use super::decode::decode_item;
+use super::decode;
 use super::draft::{Draft, Target};
-use crate::client::ByteStream;
+use crate::client::{RawEvent, RawWatch};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
-use crate::wire::{EventType, Frame, FrameDecoder, Part};
+use crate::wire::EventType;
 
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -41,7 +40,7 @@ pub enum WatchEvent<K> {
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Watch<K> {
     draft: Draft,
-    splitter: FrameDecoder,
+    frame_limit: Option<usize>,
     _kind: PhantomData<fn() -> K>,
 }
 
@@ -49,7 +48,7 @@ impl<K> Watch<K> {
     pub(crate) fn new(mut draft: Draft) -> Self {
         draft.set("watch", "true");
         draft.set("allowWatchBookmarks", "true");
-        Self { draft, splitter: FrameDecoder::new(), _kind: PhantomData }
+        Self { draft, frame_limit: None, _kind: PhantomData }
     }
 
     fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
@@ -72,6 +71,19 @@ impl<K> Watch<K> {
         self.set("resourceVersion", version)
     }
 
+    /// First every object as it is, then a bookmark that ends them
+    /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then what follows: a list
+    /// and a watch in one. Servers before 1.32 may not do it, and refuse it as `Invalid`.
+    pub fn initial_events(self) -> Self {
+        self.set("sendInitialEvents", "true").set("resourceVersionMatch", "NotOlderThan")
+    }
+
+    /// Time up to the beginning of the answer. Default: the client's, 30 s.
+    pub fn open_within(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+
     /// The server ends the watch after this time, in whole seconds. Default: the server's choice.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
@@ -80,7 +92,7 @@ impl<K> Watch<K> {
     /// Largest event in bytes; a larger one is an error of its own, and the next follows. Default:
     /// 16 MiB, as client-go.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
-        self.splitter = FrameDecoder::with_limit(bytes);
+        self.frame_limit = Some(bytes);
         self
     }
 }
@@ -92,17 +104,11 @@ impl<K: Resource> IntoFuture for Watch<K> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let target = self.draft.target.clone();
-            let request = self.draft.finish()?;
-            let what = request.what.clone();
-            let bytes = target.client.stream(request).await?;
-            Ok(WatchStream {
-                bytes: Some(bytes),
-                splitter: self.splitter,
-                ready: VecDeque::new(),
-                what,
-                target,
-                _kind: PhantomData,
-            })
+            let (what, mut raw) = self.draft.watch().await?;
+            if let Some(bytes) = self.frame_limit {
+                raw = raw.limited(bytes);
+            }
+            Ok(WatchStream { raw, what, target, _kind: PhantomData })
         })
     }
 }
@@ -115,11 +121,7 @@ impl<K> fmt::Debug for Watch<K> {
 
 /// A running watch. Dropping it ends it.
 pub struct WatchStream<K> {
-    /// `None` after the end.
-    bytes: Option<ByteStream>,
-    splitter: FrameDecoder,
-    /// Complete events of the last piece; `None` stands for one that was too large to keep.
-    ready: VecDeque<Option<Vec<u8>>>,
+    raw: RawWatch,
     what: String,
     target: Arc<Target>,
     _kind: PhantomData<fn() -> K>,
@@ -139,52 +141,19 @@ struct MarkMeta {
 }
 
 impl<K: Resource> WatchStream<K> {
-    /// The next event; `None` when the server ended the watch, and after a broken connection or an
-    /// error event.
+    /// The next event; `None` when the server ended the watch, and after every error but
+    /// [`Decode`](ErrorKind::Decode).
     ///
     /// # Errors
-    /// [`Expired`](ErrorKind::Expired) when the version is too old;
-    /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
-    /// [`Transport`](ErrorKind::Transport) when the connection broke;
+    /// [`Expired`](ErrorKind::Expired) when the version is too old, and whatever else the server
+    /// says in an error event; [`Decode`](ErrorKind::Decode) for an object that does not decode: the
+    /// next one follows; [`Transport`](ErrorKind::Transport) when the connection broke;
     /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the watch was to last
     /// (an hour if nothing was said), or an event that had begun did not end within 30 s.
     /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
-        loop {
-            match self.ready.pop_front() {
-                Some(Some(line)) => return Some(self.event(&line)),
-                Some(None) => return Some(Err(self.too_large())),
-                None => {}
-            }
-            match self.bytes.as_mut()?.next().await {
-                Some(Ok(bytes)) => {
-                    let ready = &mut self.ready;
-                    self.splitter.push(&bytes, &mut |part| {
-                        ready.push_back(match part {
-                            Part::Whole(line) => Some(line.to_vec()),
-                            Part::TooLarge(_) => None,
-                        });
-                    });
-                    if let Some(stream) = &mut self.bytes {
-                        stream.partial(self.splitter.is_inside(), !self.ready.is_empty());
-                    }
-                }
-                Some(Err(error)) => {
-                    self.bytes = None;
-                    return Some(Err(error));
-                }
-                None => {
-                    // What the splitter still holds is half an event: never delivered.
-                    self.bytes = None;
-                    return None;
-                }
-            }
-        }
-    }
-
-    fn too_large(&self) -> Error {
-        self.undecodable(format_args!("it is larger than {} bytes", self.splitter.limit()))
+        Some(self.raw.next().await?.and_then(|event| self.event(&event)))
     }
 
     fn undecodable(&self, why: impl fmt::Display) -> Error {
@@ -192,16 +161,10 @@ impl<K: Resource> WatchStream<K> {
         Error::new(ErrorKind::Decode, text)
     }
 
-    fn event(&mut self, line: &[u8]) -> Result<WatchEvent<K>, Error> {
-        let frame = Frame::of(line).map_err(|error| self.undecodable(error))?;
-        if frame.event == EventType::Error {
-            self.bytes = None;
-            self.ready.clear();
-            return Err(Error::from_status(&self.what, frame.status()));
-        }
-        let text = std::str::from_utf8(frame.object).map_err(|error| self.undecodable(error))?;
-        let object = || decode_item(&self.what, text, &self.target.info);
-        match frame.event {
+    fn event(&self, event: &RawEvent) -> Result<WatchEvent<K>, Error> {
+        let text = std::str::from_utf8(&event.object).map_err(|error| self.undecodable(error))?;
+        let object = || decode::item(&self.what, text, &self.target.info);
+        match event.kind {
             EventType::Added => object().map(WatchEvent::Added),
             EventType::Modified => object().map(WatchEvent::Modified),
             EventType::Deleted => object().map(WatchEvent::Deleted),
@@ -214,17 +177,14 @@ impl<K: Resource> WatchStream<K> {
                     resource_version: mark.metadata.resource_version,
                 })
             }
-            EventType::Error | EventType::Unknown => Err(self.undecodable("its type is unknown")),
+            _ => Err(self.undecodable("its type is unknown")),
         }
     }
 }
 
 impl<K> fmt::Debug for WatchStream<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchStream")
-            .field("what", &self.what)
-            .field("open", &self.bytes.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("WatchStream").field("raw", &self.raw).finish_non_exhaustive()
     }
 }
 

@@ -130,7 +130,7 @@ impl<'a> Frame<'a> {
             message: excerpt(word("message").as_bytes()),
             reason: excerpt(word("reason").as_bytes()),
             code: field("code").and_then(|at| serde_json::from_slice(at).ok()).unwrap_or(0),
-            details: None,
+            ..ApiStatus::default()
         }
     }
 

@@ -1,3 +1,13 @@
+//! Calls over an in-memory connection: what is sent, and what becomes of the answers.
+
+mod deletions;
+mod metadata;
+mod pages;
+mod settling;
+mod subresources;
+mod upserts;
+mod waits;
+mod writes;
 use std::io;
 use std::sync::Arc;
 
@@ -22,6 +32,7 @@ use crate::seams::Seams;
 struct Echo {
     answers: Mutex<Vec<(u16, String)>>,
     seen: Mutex<Vec<(String, String, Value)>>,
+    accepted: Mutex<Vec<String>>,
 }
 
 impl Echo {
@@ -40,6 +51,16 @@ impl Echo {
         self.seen.lock().clone()
     }
 
+    /// Method and target of each request.
+    fn lines(&self) -> Vec<String> {
+        self.seen().into_iter().map(|(line, _, _)| line).collect()
+    }
+
+    /// `Accept` of each request.
+    fn accepted(&self) -> Vec<String> {
+        self.accepted.lock().clone()
+    }
+
     async fn answer(
         self: Arc<Self>,
         request: http::Request<Incoming>,
@@ -47,6 +68,8 @@ impl Echo {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let kind = parts.headers.get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
+        let accept = parts.headers.get("accept").map(|kind| kind.to_str().unwrap().to_owned());
+        self.accepted.lock().push(accept.unwrap_or_default());
         self.seen.lock().push((
             format!("{} {}", parts.method, parts.uri),
             kind.unwrap_or_default(),
@@ -107,7 +130,7 @@ async fn each_verb_sends_method_path_and_body_that_the_api_expects() {
     api.patch("home", Patch::Strategic(json!({}))).await.unwrap();
     api.apply("home", &json!({"data": {"a": "b"}})).force().await.unwrap();
     api.delete("home").await.unwrap();
-    api.delete("home").uid("u").propagation("Foreground").await.unwrap();
+    api.delete("home").uid("u").propagation(Propagation::Foreground).await.unwrap();
     api.delete_collection().labels("a=b").await.unwrap();
     let path = "/api/v1/namespaces/shop/configmaps";
     let seen = echo.seen();
@@ -158,7 +181,7 @@ async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     let client = client(&echo);
     let all = client.all::<ConfigMap>();
     let shop = client.namespace::<ConfigMap>("shop");
-    usage(shop.get("").await, "name is empty");
+    usage(shop.get("").await, "name may not be empty");
     usage(shop.get("..").await, "would change the path");
     usage(shop.get("a/b").await, "would change the path");
     usage(shop.delete("a%2f").await, "would change the path");
@@ -173,8 +196,6 @@ async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     usage(shop.create(&configmap("home", "")).force().await, "only an apply");
     usage(shop.apply("home", &json!({"metadata": {"name": "x"}})).await, "another name");
     usage(shop.apply("home", &json!(1)).await, "no object");
-    usage(shop.delete("home").labels("a=b").await, "delete_collection");
-    usage(shop.delete_collection().uid("u").await, "no uid");
     usage(client.all::<DynamicObject>().list().await, "Client::dynamic");
     let mut elsewhere = configmap("home", "1");
     elsewhere.metadata.namespace = Some("other".into());
