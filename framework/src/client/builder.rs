@@ -200,6 +200,7 @@ impl ClientBuilder {
             jitter: seams.entropy.fork("client"),
             budget: Mutex::new(Budget::new(seams.clock.now())),
             warned: Mutex::default(),
+            discovery: Arc::default(),
             seams,
         };
         let manager = self.manager.as_deref().unwrap_or(DEFAULT_NAME).into();

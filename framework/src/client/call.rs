@@ -44,6 +44,7 @@ pub(crate) struct Shared {
     pub(super) jitter: Entropy,
     pub(super) budget: Mutex<Budget>,
     pub(super) warned: Mutex<BTreeSet<String>>,
+    pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) seams: Seams,
 }
 

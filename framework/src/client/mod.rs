@@ -36,6 +36,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::api::Api;
+use crate::discovery::Discovery;
 use crate::error::Error;
 use crate::resource::{DynamicObject, Resource, ResourceInfo};
 use crate::seams::Seams;
@@ -123,6 +124,11 @@ impl Client {
     /// Objects of a kind that is known at run time; `namespace` `None` means all.
     pub fn dynamic(&self, info: ResourceInfo, namespace: Option<&str>) -> Api<DynamicObject> {
         Api::new(self.clone(), Some(info), namespace)
+    }
+
+    /// What the API server serves; all handles of this client and its clones share what was read.
+    pub fn discovery(&self) -> Discovery {
+        Discovery::new(self.clone(), Arc::clone(&self.shared.discovery))
     }
 
     /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.

@@ -6,6 +6,7 @@
 mod bench;
 mod converge;
 mod deletion;
+mod discovery;
 mod gadget;
 mod leadership;
 mod refusals;
