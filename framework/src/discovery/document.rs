@@ -175,15 +175,14 @@ fn aggregated_resource(group: &str, version: &str, wire: WireResource) -> Option
     });
     let namespaced = wire.scope == "Namespaced";
     let kind = wire.response_kind.unwrap_or_default().kind;
-    Some(ApiResource {
+    Some(named_singular(ApiResource {
         info: info(group, version, kind, wire.resource, namespaced)?,
         singular: wire.singular_resource,
         verbs: wire.verbs.unwrap_or_default(),
         short_names: wire.short_names.unwrap_or_default(),
         categories: wire.categories.unwrap_or_default(),
         subresources: subresources.collect(),
-    })
-    .map(named_singular)
+    }))
 }
 
 fn info(

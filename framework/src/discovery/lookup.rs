@@ -274,10 +274,10 @@ fn reason(version: &ApiVersion) -> String {
 }
 
 /// The only one, or that of the core group, which no other group can take a name from.
-fn single<'a>(
-    found: Vec<&'a ApiResource>,
+fn single(
+    found: Vec<&ApiResource>,
     wanted: impl Fn() -> String,
-) -> Result<Option<&'a ApiResource>, Error> {
+) -> Result<Option<&ApiResource>, Error> {
     let mut core = found.iter().filter(|resource| resource.info.group.is_empty());
     match (found.as_slice(), core.next(), core.next()) {
         ([], ..) => Ok(None),
