@@ -78,7 +78,7 @@ pub(super) async fn document(client: &Client, name: &str) -> Result<Value, Error
     // The server's URL is not followed: its path would be relative to whatever stands before it.
     let mut request = get(format!("/openapi/v3/{path}"), &what, TIMEOUT);
     if let Some(hash) = index.hash(path) {
-        request.query.push(("hash", hash.to_owned()));
+        request.query.push(("hash".into(), hash.to_owned()));
     }
     let answer = client.send(request).await?;
     serde_json::from_slice(&answer.body).map_err(|error| undecodable(&what, error))
