@@ -9,6 +9,7 @@ mod deletion;
 mod discovery;
 mod gadget;
 mod leadership;
+mod list_watch;
 mod refusals;
 mod rights;
 mod verbs;
