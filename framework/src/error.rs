@@ -8,6 +8,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::Method;
 use serde::{Deserialize, Serialize};
 
 /// A boxed cause.
@@ -107,6 +109,34 @@ pub struct StatusCause {
     pub field: String,
 }
 
+/// A write whose fate is unknown: what was sent, and to where. Its `Debug` shows of the body only the
+/// length.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Doubt {
+    /// HTTP method.
+    pub method: Method,
+    /// The API server's host and port.
+    pub host: String,
+    /// Path below the server's address.
+    pub path: String,
+    /// Query as it was sent, without the question mark; empty for none.
+    pub query: String,
+    /// Body; empty for one that was streamed from a reader.
+    pub body: Bytes,
+}
+
+impl fmt::Debug for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Doubt")
+            .field("method", &self.method)
+            .field("host", &self.host)
+            .field("path", &self.path)
+            .field("query", &self.query)
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .finish()
+    }
+}
+
 /// An error of the framework: what was tried, why it failed, what to do.
 pub struct Error {
     inner: Box<Inner>,
@@ -117,6 +147,7 @@ struct Inner {
     message: String,
     status: Option<ApiStatus>,
     retry_after: Option<Duration>,
+    doubt: Option<Box<Doubt>>,
     source: Option<BoxError>,
 }
 
@@ -129,6 +160,7 @@ impl Error {
                 message: message.into(),
                 status: None,
                 retry_after: None,
+                doubt: None,
                 source: None,
             }),
         }
@@ -165,6 +197,13 @@ impl Error {
         self
     }
 
+    /// Adds what was sent, of a write whose fate is unknown.
+    #[must_use]
+    pub(crate) fn doubted(mut self, doubt: Doubt) -> Self {
+        self.inner.doubt = Some(Box::new(doubt));
+        self
+    }
+
     /// Appends `; note` to the text.
     #[must_use]
     pub(crate) fn note(mut self, note: &str) -> Self {
@@ -181,6 +220,12 @@ impl Error {
     /// The API server's answer, when there was one.
     pub fn status(&self) -> Option<&ApiStatus> {
         self.inner.status.as_ref()
+    }
+
+    /// What was sent and to where, when it is [`Ambiguous`](ErrorKind::Ambiguous): read the object
+    /// there to find out whether it was executed.
+    pub fn doubt(&self) -> Option<&Doubt> {
+        self.inner.doubt.as_deref()
     }
 
     /// How long the API server asked to wait.

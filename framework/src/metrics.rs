@@ -138,6 +138,13 @@ impl Metrics {
         }
     }
 
+    /// Records a value that is no duration, such as a size in bytes.
+    pub fn record(&self, def: &Def, values: &[&str], value: f64) {
+        if let Some(Kept::Histogram(family)) = self.inner.kept.get(def.name) {
+            family.get_or_create(&labels(def, values)).observe(value);
+        }
+    }
+
     /// The value of a counter's series; 0 when nothing was counted. For tests and debug dumps.
     pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
         match self.inner.kept.get(def.name) {

@@ -272,7 +272,8 @@ impl Draft {
             path.push_str(subresource);
         }
         let mut request = Prepared::new(self.verb, self.method, path, what);
-        request.query = self.query;
+        request.query = self.query.into_iter().map(|(key, value)| (key.into(), value)).collect();
+        request.scope = Some(self.target.info.scope);
         request.headers = self.headers;
         request.body = self.body;
         request.repeatable = self.repeatable;

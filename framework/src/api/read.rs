@@ -107,13 +107,13 @@ async fn every_page<K: Resource>(
     info: &ResourceInfo,
 ) -> Result<ObjectList<K>, Error> {
     let mut paged = request.clone();
-    paged.query.push(("limit", PAGE.to_string()));
+    paged.push_parameter("limit", PAGE.to_string());
     let mut list: ObjectList<K> = page(client, paged.clone(), info).await?;
     // Later pages show the version of the first; the server refuses both together.
     paged.query.retain(|(key, _)| *key != "resourceVersion");
     while let Some(token) = list.continue_token.take() {
         let mut next = paged.clone();
-        next.query.push(("continue", token));
+        next.push_parameter("continue", token);
         match page::<K>(client, next, info).await {
             Ok(more) => {
                 list.items.extend(more.items);

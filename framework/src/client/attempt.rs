@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT, WARNING};
+use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use http_body_util::{BodyExt, Full};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use http_body_util::BodyExt;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tower::ServiceExt;
 
 use super::retry::Outcome;
 use super::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
-use super::{Client, Prepared, Verb};
+use super::warning::{self, WarningHandler};
+use super::{Client, Prepared, Verb, trace};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
 use crate::wire::status;
 
@@ -19,8 +20,6 @@ use crate::wire::status;
 const BODY_LIMIT: usize = 64 << 20;
 /// Largest error answer that is read.
 const ERROR_BODY_LIMIT: usize = 1 << 20;
-/// Different texts of `Warning` headers that are logged.
-const MAX_WARNINGS: usize = 64;
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A good answer.
@@ -36,7 +35,7 @@ pub(super) struct Answer {
 /// What an attempt ended in, if not in a good answer.
 pub(super) enum Failure {
     /// The server's error answer.
-    Status { status: ApiStatus, code: u16, retry_after: Option<Duration> },
+    Status { status: ApiStatus, code: u16, retry_after: Option<Duration>, size: usize },
     /// No answer.
     Broken { outcome: Outcome, source: Option<BoxError> },
     /// Trying again would not help, whatever the verb.
@@ -51,6 +50,22 @@ impl Failure {
             }
             Self::Broken { outcome, .. } => Some(*outcome),
             Self::Final(_) => None,
+        }
+    }
+
+    /// The HTTP status code, if there was an answer.
+    pub(super) fn http_code(&self) -> Option<u16> {
+        match self {
+            Self::Status { code, .. } => Some(*code),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the error answer that were read.
+    pub(super) fn size(&self) -> Option<usize> {
+        match self {
+            Self::Status { size, .. } => Some(*size),
+            _ => None,
         }
     }
 
@@ -79,11 +94,14 @@ impl Outgoing<'_> {
         mark: Attempt,
     ) -> Result<HttpRequest, Error> {
         let request = self.request;
-        let mut http = http::Request::new(Full::new(request.body.clone()));
+        let body = request.extra.reader.clone();
+        let mut http = http::Request::new(body.unwrap_or_else(|| request.body.clone().into()));
         *http.method_mut() = request.method.clone();
-        *http.uri_mut() = self.uri()?;
+        *http.uri_mut() = uri(self.client, request)?;
         let headers = http.headers_mut();
-        headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(accept) = &self.client.shared.accept {
+            headers.insert(ACCEPT, accept.clone());
+        }
         headers.insert(USER_AGENT, self.client.shared.user_agent.clone());
         headers.extend(self.client.shared.headers.clone());
         for name in request.headers.keys() {
@@ -97,39 +115,14 @@ impl Outgoing<'_> {
         Ok(http)
     }
 
-    fn uri(&self) -> Result<Uri, Error> {
-        let request = self.request;
-        let mut uri = format!("{}{}", self.client.shared.base, request.path);
-        let mut separator = '?';
-        let mut add = |key: &str, value: &str| {
-            uri.push(separator);
-            uri.push_str(key);
-            uri.push('=');
-            uri.extend(utf8_percent_encode(value, QUERY));
-            separator = '&';
-        };
-        for (key, value) in &request.query {
-            add(key, value);
-        }
-        let managed =
-            matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
-        if managed && request.parameter("fieldManager").is_none() {
-            add("fieldManager", &self.client.manager);
-        }
-        uri.parse().map_err(|error| {
-            let text = format!("cannot {}: `{}` is no path", request.what, request.path);
-            Error::new(ErrorKind::Usage, text).because(error)
-        })
-    }
-
     /// Sends `http` and reads what is wanted of the answer.
     pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
         let response = self.client.shared.stack.clone().oneshot(request).await.map_err(broken)?;
         let (parts, body) = response.into_parts();
-        self.show_warnings(&parts.headers);
+        warning::tell(self.warning_handler(), &parts.headers, &self.request.path);
         let (status, headers) = (parts.status, parts.headers);
         if !status.is_success() {
-            return Err(error_answer(status, &headers, body).await);
+            return Err(self.error_answer(status, &headers, body).await);
         }
         if !self.whole {
             return Ok(Answer { status, headers, read: Bytes::new(), rest: Some(body) });
@@ -146,25 +139,61 @@ impl Outgoing<'_> {
                 return Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) });
             }
         }
+        trace::answer(&self.client.shared, self.request, status.as_u16(), &headers, &read);
+        if let Some(status) = status::failure_in(&read) {
+            // A Status says more than the code that it came with.
+            let (code, size) = (status.code, read.len());
+            return Err(Failure::Status { status, code, retry_after: None, size });
+        }
         Ok(Answer { status, headers, read, rest: None })
     }
 
-    /// Logs each different text of `Warning: 299` once.
-    fn show_warnings(&self, headers: &HeaderMap) {
-        for warning in headers.get_all(WARNING) {
-            let Some(text) = warning.to_str().ok().and_then(|text| text.strip_prefix("299 "))
-            else {
-                continue;
-            };
-            let text = text.split_once(' ').map_or(text, |(_, text)| text).trim_matches('"');
-            let mut warned = self.client.shared.warned.lock();
-            let new = warned.len() < MAX_WARNINGS && warned.insert(text.to_owned());
-            drop(warned);
-            if new {
-                tracing::warn!(path = %self.request.path, "the API server warns: {text}");
-            }
-        }
+    async fn error_answer(
+        &self,
+        code: StatusCode,
+        headers: &HeaderMap,
+        body: ResponseBody,
+    ) -> Failure {
+        // A broken error answer is an answer all the same. It is read to its end, within reason, so
+        // that the connection can be used again.
+        let (read, _) = read_body(body, ERROR_BODY_LIMIT).await;
+        trace::answer(&self.client.shared, self.request, code.as_u16(), headers, &read);
+        let status = status::of_answer(code, headers, &read);
+        let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+        let asked = (asked > 0).then(|| Duration::from_secs(asked));
+        let retry_after = status::retry_after(headers).or(asked);
+        Failure::Status { status, code: code.as_u16(), retry_after, size: read.len() }
     }
+
+    fn warning_handler(&self) -> &dyn WarningHandler {
+        self.request.extra.warnings.as_deref().unwrap_or(&*self.client.shared.warnings)
+    }
+}
+
+/// The absolute URI of a request, with its field manager.
+pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
+    let shared = &client.shared;
+    let base = if request.extra.from_root { shared.root() } else { &shared.base };
+    let mut uri = format!("{base}{}", request.path);
+    let mut separator = '?';
+    let mut add = |key: &str, value: &str| {
+        uri.push(separator);
+        uri.extend(utf8_percent_encode(key, QUERY));
+        uri.push('=');
+        uri.extend(utf8_percent_encode(value, QUERY));
+        separator = '&';
+    };
+    for (key, value) in &request.query {
+        add(key, value);
+    }
+    let managed = matches!(request.verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Apply);
+    if managed && request.parameter("fieldManager").is_none() {
+        add("fieldManager", &client.manager);
+    }
+    uri.parse().map_err(|error| {
+        let text = format!("cannot {}: `{}` is no path", request.what, request.path);
+        Error::new(ErrorKind::Usage, text).because(error)
+    })
 }
 
 /// What the stack's error says about the attempt; an unknown one leaves doubt.
@@ -179,16 +208,6 @@ fn broken(error: BoxError) -> Failure {
         cause = source.source();
     }
     Failure::Broken { outcome, source: Some(error) }
-}
-
-async fn error_answer(code: StatusCode, headers: &HeaderMap, body: ResponseBody) -> Failure {
-    // A broken error answer is an answer all the same.
-    let (read, _) = read_body(body, ERROR_BODY_LIMIT).await;
-    let status = status::of_answer(code, headers, &read);
-    let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-    let asked = (asked > 0).then(|| Duration::from_secs(asked));
-    let retry_after = status::retry_after(headers).or(asked);
-    Failure::Status { status, code: code.as_u16(), retry_after }
 }
 
 /// How the reading of a body ended.
@@ -232,7 +251,10 @@ fn joined(first: Bytes, read: Vec<u8>) -> Bytes {
 /// Refuses paths that would be another path once a server or proxy has tidied them.
 pub(super) fn check_path(request: &Prepared) -> Result<(), Error> {
     let path = &request.path;
-    let dots = path.split('/').any(|segment| segment == "." || segment == "..");
+    let dots = path.split('/').any(|segment| {
+        let segment = percent_decode_str(segment).decode_utf8_lossy();
+        segment == "." || segment == ".."
+    });
     if path.starts_with('/') && !dots && !path.contains(['?', '#', '\\']) {
         return Ok(());
     }
@@ -242,6 +264,8 @@ pub(super) fn check_path(request: &Prepared) -> Result<(), Error> {
 
 #[cfg(test)]
 mod tests {
+    use http_body_util::Full;
+
     use super::*;
 
     #[tokio::test]

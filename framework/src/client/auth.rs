@@ -88,6 +88,11 @@ impl Credentials {
         }
     }
 
+    /// Do requests carry an `Authorization` header?
+    pub(crate) fn has_header(&self) -> bool {
+        !matches!(self.source, AuthSource::None)
+    }
+
     /// Can a refused credential be replaced by asking its source again?
     pub(crate) fn refreshable(&self) -> bool {
         matches!(self.source, AuthSource::TokenFile(_) | AuthSource::Exec(_))

@@ -1,31 +1,44 @@
-//! One call: its attempts, its deadline, and the error at its end.
+//! One call: its attempts, its waits and its deadline.
+//!
+//! The order of one attempt: the backoff of the host (after a failure together with the wait that
+//! the retry asks for), a permit of the rate limiter, credentials, the gate, the exchange.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Uri};
 use http_body_util::{BodyExt, Full};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::attempt::{Answer, Failure, Outgoing, check_path};
+use super::attempt::{self, Answer, Failure, Outgoing, check_path};
 use super::auth::Credentials;
+use super::backoff::{BackoffFactory, BackoffManager};
+use super::limit::{Loudness, RateLimiter, ThrottledLog};
 use super::pool::Pool;
-use super::retry::{Budget, Decision, Facts, Outcome, Why, decide, leaves_doubt};
+use super::retry::{Budgets, Decision, Facts, MAX_RETRIES, Outcome, Why, decide, leaves_doubt};
 use super::tls::Tls;
 use super::transport::{Attempt, Stack};
-use super::{ByteStream, Client, Prepared, Response, Verb};
+use super::warning::WarningHandler;
+use super::{ByteStream, Client, Prepared, Response, Verb, report, trace};
 use crate::entropy::Entropy;
-use crate::error::{BoxError, Error, ErrorKind};
-use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
+use crate::error::{Error, ErrorKind};
+use crate::metrics::Metrics;
+use crate::metrics::names::{
+    REST_RATE_LIMITER_SECONDS, REST_REQUEST_BYTES, REST_REQUESTS, REST_RESPONSE_BYTES,
+    REST_RETRIES, REST_SECONDS,
+};
 use crate::seams::Seams;
 
 /// The head of an answer to a read must come within this time, or another connection is tried.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The same for lists, which the server may have to collect first.
 const LIST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Waits for a permit that are logged, at DEBUG; client-go's.
+const LONG_WAIT: Duration = Duration::from_millis(50);
+/// Waits for a permit that are logged at INFO, now and then; client-go's.
+const VERY_LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// What all clones of a client share.
 pub(crate) struct Shared {
@@ -36,64 +49,124 @@ pub(crate) struct Shared {
     pub(super) rotating: Option<Arc<Tls>>,
     /// Scheme, host, port and path prefix; no slash at the end.
     pub(super) base: String,
+    /// Where in `base` its path begins.
+    pub(super) base_path_at: usize,
     pub(super) host: String,
     pub(super) namespace: String,
     pub(super) headers: HeaderMap,
     pub(super) user_agent: HeaderValue,
+    pub(super) accept: Option<HeaderValue>,
+    /// Of bodies that name none.
+    pub(super) content_type: String,
     pub(super) timeout: Duration,
+    /// The timeout that the builder was given, which servers are told.
+    pub(super) asked_timeout: Option<Duration>,
     pub(super) jitter: Entropy,
-    pub(super) budget: Mutex<Budget>,
-    pub(super) warned: Mutex<BTreeSet<String>>,
+    pub(super) budgets: Mutex<Budgets>,
+    pub(super) limiter: Option<Arc<dyn RateLimiter>>,
+    pub(super) slow: Mutex<ThrottledLog>,
+    pub(super) backoff: BackoffFactory,
+    pub(super) warnings: Arc<dyn WarningHandler>,
+    /// Bytes of a body that are shown at TRACE level.
+    pub(super) shown: usize,
     pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) seams: Seams,
 }
 
+impl Shared {
+    /// The server's address without its path.
+    pub(super) fn root(&self) -> &str {
+        &self.base[..self.base_path_at]
+    }
+
+    /// The path of the server's address; empty, or with a slash at the beginning only.
+    pub(super) fn base_path(&self) -> &str {
+        &self.base[self.base_path_at..]
+    }
+}
+
 /// [`Client::send`].
 pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response, Error> {
+    let request = client.dress(request)?;
     let span = span(&request);
     let call = async {
-        let answer = Call::new(client, &request, true)?.run().await?;
+        let clock = &client.shared.seams.clock;
+        let started = clock.now();
+        let answer = Call::new(client, &request, true)?.run().await;
+        let labels = [request.method.as_str(), client.shared.host.as_str()];
+        client.shared.seams.metrics.observe(&REST_SECONDS, &labels, clock.now() - started);
+        let answer = answer?;
         if request.verb.writes() {
             tracing::debug!(code = answer.status.as_u16(), "{}", request.what);
         }
-        Ok(Response { status: answer.status, headers: answer.headers, body: answer.read })
+        let (status, headers, body) = (answer.status, answer.headers, answer.read);
+        Ok(Response { status, headers, body, what: request.what.clone() })
     };
     Box::pin(call.instrument(span)).await
 }
 
 /// [`Client::stream`].
 pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStream, Error> {
+    let request = client.dress(request)?;
     let span = span(&request);
     let call = async {
         let answer = Call::new(client, &request, false)?.run().await?;
-        let body = answer.rest.unwrap_or_else(|| {
-            Full::new(answer.read).map_err(|never| match never {}).boxed_unsync()
-        });
-        Ok(ByteStream::new(body, request.what.clone()))
+        Ok(streamed(answer, &request))
     };
     Box::pin(call.instrument(span)).await
+}
+
+/// [`Request::watch`](super::Request::watch): `None` when a server that was reached lost the request.
+pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<ByteStream>, Error> {
+    let request = client.dress(request)?;
+    let span = span(&request);
+    let call = async {
+        let mut call = Call::new(client, &request, false)?;
+        match call.run().await {
+            Ok(answer) => Ok(Some(streamed(answer, &request))),
+            Err(error) if matches!(call.last, Some(Outcome::Lost | Outcome::TimedOut)) => {
+                tracing::debug!(%error, "an empty watch stands for one that was lost");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    };
+    Box::pin(call.instrument(span)).await
+}
+
+fn streamed(answer: Answer, request: &Prepared) -> ByteStream {
+    let body = answer
+        .rest
+        .unwrap_or_else(|| Full::new(answer.read).map_err(|never| match never {}).boxed_unsync());
+    ByteStream::new(body, request.what.clone())
 }
 
 fn span(request: &Prepared) -> Span {
     tracing::debug_span!(
         "request",
         verb = request.verb.as_str(),
-        path = %request.path,
+        url = %request.template(),
         attempts = tracing::field::Empty,
         code = tracing::field::Empty,
     )
 }
 
-struct Call<'a> {
+pub(super) struct Call<'a> {
     out: Outgoing<'a>,
-    shared: &'a Shared,
-    request: &'a Prepared,
+    pub(super) shared: &'a Shared,
+    pub(super) request: &'a Prepared,
+    pub(super) uri: Uri,
+    backoff: Arc<dyn BackoffManager>,
     span: Span,
     deadline: Instant,
-    attempt: u32,
+    pub(super) attempt: u32,
     refreshed: bool,
     /// May an earlier attempt have been executed?
-    doubt: bool,
+    pub(super) doubt: bool,
+    /// What earlier attempts ended in.
+    pub(super) history: Vec<String>,
+    /// What the last attempt ended in, if that is why the call ended.
+    last: Option<Outcome>,
 }
 
 impl<'a> Call<'a> {
@@ -101,22 +174,34 @@ impl<'a> Call<'a> {
         check_path(request)?;
         let shared = &*client.shared;
         let now = shared.seams.clock.now();
-        shared.budget.lock().earn(now);
-        let deadline = now + request.timeout.unwrap_or(shared.timeout);
+        shared.budgets.lock().of(request.background).earn(now);
         Ok(Self {
             out: Outgoing { client, request, whole },
             shared,
             request,
+            uri: attempt::uri(client, request)?,
+            backoff: request.extra.backoff.clone().unwrap_or_else(|| client.new_backoff()),
             span: Span::current(),
-            deadline,
+            deadline: now + request.timeout.unwrap_or(shared.timeout),
             attempt: 0,
             refreshed: false,
             doubt: false,
+            history: Vec::new(),
+            last: None,
         })
     }
 
     async fn run(&mut self) -> Result<Answer, Error> {
+        match self.attempts().await {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.complete(error)),
+        }
+    }
+
+    async fn attempts(&mut self) -> Result<Answer, Error> {
+        self.back_off().await?;
         loop {
+            self.permit().await?;
             self.attempt += 1;
             let header = self.credentials().await?;
             // Asked here to open no connection in vain, and again when there is one: what the gate
@@ -126,35 +211,47 @@ impl<'a> Call<'a> {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
-            let Some(outcome) = failure.outcome() else { return Err(self.error(failure, None)) };
-            let facts = Facts {
-                verb: self.request.verb,
-                repeatable: self.request.repeatable,
-                outcome,
-                attempt: self.attempt,
-                refreshable: !self.refreshed && self.refreshable(),
-                remaining: self.remaining(),
-            };
-            match decide(facts) {
+            self.last = failure.outcome();
+            let Some(outcome) = self.last else { return Err(self.error(failure, None)) };
+            match decide(self.facts(outcome)) {
                 Decision::Fail(why) => return Err(self.error(failure, Some(why))),
-                Decision::Refresh => {
-                    self.refreshed = true;
-                    // Out of time it stays refused for others to find out; this call ends below.
-                    let refused = self.shared.credentials.refused(header.as_ref());
-                    self.shared.seams.clock.within(self.remaining(), refused).await;
-                    if let Some(tls) = &self.shared.rotating {
-                        tls.forget();
-                    }
-                    if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
-                        // Open connections carry the old client certificate.
-                        self.shared.pool.retire();
-                    }
-                }
+                Decision::Refresh => self.refresh(header.as_ref(), &failure).await,
                 Decision::Wait { at_least, jitter } => {
-                    let wait = at_least.max(self.shared.jitter.jitter(jitter));
+                    let jitter = self.shared.jitter.jitter(jitter);
+                    let wait = at_least.max(jitter).max(self.backoff.delay(&self.uri));
                     self.wait(wait, failure, outcome).await?;
                 }
             }
+            self.last = None;
+        }
+    }
+
+    fn facts(&self, outcome: Outcome) -> Facts {
+        Facts {
+            verb: self.request.verb,
+            repeatable: self.request.repeatable,
+            outcome,
+            attempt: self.attempt,
+            refreshable: !self.refreshed && self.refreshable(),
+            resendable: self.request.is_sendable(),
+            max_retries: self.request.extra.max_retries.unwrap_or(MAX_RETRIES),
+            remaining: self.remaining(),
+        }
+    }
+
+    /// Has the credentials that the server refused asked for again.
+    async fn refresh(&mut self, header: Option<&HeaderValue>, failure: &Failure) {
+        self.refreshed = true;
+        self.history.push(report::describe(failure));
+        // Out of time it stays refused for others to find out; this call ends at its next attempt.
+        let refused = self.shared.credentials.refused(header);
+        self.shared.seams.clock.within(self.remaining(), refused).await;
+        if let Some(tls) = &self.shared.rotating {
+            tls.forget();
+        }
+        if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
+            // Open connections carry the old client certificate.
+            self.shared.pool.retire();
         }
     }
 
@@ -164,17 +261,80 @@ impl<'a> Call<'a> {
             return Err(self.error(failure, Some(Why::Final)).note("no time is left to try again"));
         }
         let clock = &self.shared.seams.clock;
-        if !self.shared.budget.lock().spend(clock.now()) {
+        let background = self.request.background;
+        if !self.shared.budgets.lock().of(background).spend(clock.now()) {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));
         }
         self.doubt |= self.request.verb.writes() && leaves_doubt(was);
+        self.history.push(report::describe(&failure));
         let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
-        let labels = labels.each_ref().map(String::as_str);
-        self.shared.seams.metrics.count(&REST_RETRIES, &labels, 1);
+        self.metrics().count(&REST_RETRIES, &labels.each_ref().map(String::as_str), 1);
         tracing::debug!(attempt = self.attempt, ?wait, ?was, "trying again");
         clock.sleep(wait).await;
         Ok(())
+    }
+
+    /// Waits as the backoff manager says, before the first attempt.
+    async fn back_off(&self) -> Result<(), Error> {
+        let wait = self.backoff.delay(&self.uri);
+        if wait.is_zero() {
+            return Ok(());
+        }
+        if wait >= self.remaining() {
+            let (what, seconds) = (&self.request.what, wait.as_secs());
+            let (host, left) = (&self.shared.host, self.remaining().as_secs());
+            let text = format!(
+                "cannot {what}: requests to {host} wait {seconds} s after its trouble, and only \
+                 {left} s are left; raise the timeout, or try later"
+            );
+            return Err(Error::new(ErrorKind::Timeout, text));
+        }
+        self.shared.seams.clock.sleep(wait).await;
+        Ok(())
+    }
+
+    /// Waits for a permit of the rate limiter; watches need none.
+    async fn permit(&self) -> Result<(), Error> {
+        let limiter = self.request.extra.limiter.as_ref().or(self.shared.limiter.as_ref());
+        let Some(limiter) = limiter.filter(|_| self.request.verb != Verb::Watch) else {
+            return Ok(());
+        };
+        let clock = &self.shared.seams.clock;
+        let started = clock.now();
+        // The limiter is told the deadline, and held to it.
+        let permit = clock.within(self.remaining(), limiter.accept(Some(self.deadline))).await;
+        let waited = clock.now() - started;
+        self.metrics().observe(&REST_RATE_LIMITER_SECONDS, &self.labels(), waited);
+        self.tell_wait(waited, limiter.qps());
+        let why = match permit {
+            Some(Ok(())) => return Ok(()),
+            Some(Err(error)) => error,
+            None => Error::new(ErrorKind::Timeout, "the rate limiter gave no permit in time"),
+        };
+        let text = format!("cannot {}: {why}", self.request.what);
+        Err(self.in_doubt(Error::new(why.kind(), text)))
+    }
+
+    /// Logs long waits, the very long ones for everybody to see, but not each of them.
+    fn tell_wait(&self, waited: Duration, qps: f64) {
+        if waited <= LONG_WAIT {
+            return;
+        }
+        let url = self.request.template();
+        let reason = match self.attempt {
+            0 => format!("the client's rate limit of {qps} a second, not the API server"),
+            n => format!("the client's rate limit of {qps} a second, before retry {n}"),
+        };
+        let now = self.shared.seams.clock.now();
+        let very = waited > VERY_LONG_WAIT;
+        match very.then(|| self.shared.slow.lock().admit(now)) {
+            Some(Loudness::Info) => {
+                tracing::info!(?waited, reason, url, "a request waited for its permit");
+            }
+            Some(Loudness::Silent) => {}
+            _ => tracing::debug!(?waited, reason, url, "a request waited for its permit"),
+        }
     }
 
     /// Can what the server refused be replaced by asking its source again?
@@ -186,7 +346,15 @@ impl<'a> Call<'a> {
         self.request.method.as_str()
     }
 
-    fn remaining(&self) -> Duration {
+    fn labels(&self) -> [&str; 2] {
+        [self.method(), &self.shared.host]
+    }
+
+    fn metrics(&self) -> &Metrics {
+        &self.shared.seams.metrics
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
         self.deadline.saturating_duration_since(self.shared.seams.clock.now())
     }
 
@@ -215,15 +383,6 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// An error that stops a call whose earlier attempts may have been executed.
-    fn in_doubt(&self, error: Error) -> Error {
-        if !self.doubt {
-            return error;
-        }
-        let text = format!("cannot {}: an earlier attempt may have worked", self.request.what);
-        Error::new(ErrorKind::Ambiguous, text).because(error)
-    }
-
     /// Sends the request once, and counts it.
     async fn attempt(
         &mut self,
@@ -231,14 +390,14 @@ impl<'a> Call<'a> {
         header: Option<&HeaderValue>,
     ) -> Result<Answer, Failure> {
         let clock = &self.shared.seams.clock;
-        let started = clock.now();
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
-        let mut mark = Attempt::new(started + head, self.request.repeatable);
+        let mut mark = Attempt::new(clock.now() + head, self.request.repeatable);
         if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
             mark = mark.gated(Arc::clone(gate), clock.clone());
         }
         let request = self.out.http(header, mark.clone()).map_err(Failure::Final)?;
+        trace::request(self.shared, self.request, self.attempt);
         let result = match clock.within(time, self.out.exchange(request)).await {
             Some(result) => result,
             None if mark.is_unsent() => {
@@ -246,26 +405,48 @@ impl<'a> Call<'a> {
             }
             None => Err(Failure::Broken { outcome: Outcome::TimedOut, source: None }),
         };
-        self.count(&result, clock.now() - started);
+        self.count(&result);
         if mark.was_resent() {
             self.doubt |= self.request.verb.writes();
         }
         match (result, mark.take_refusal()) {
             (Err(_), Some(refusal)) => Err(Failure::Final(refusal)),
+            (Err(failure), None) => Err(self.unreadable(failure)),
             (result, _) => result,
         }
     }
 
-    fn count(&self, result: &Result<Answer, Failure>, took: Duration) {
-        let code = match result {
-            Ok(answer) => answer.status.as_str().to_owned(),
-            Err(failure) => failure.code(),
+    /// A request whose reader failed was not sent completely, so no server has executed it.
+    fn unreadable(&self, failure: Failure) -> Failure {
+        let reader = self.request.extra.reader.as_ref();
+        let Some(cause) = reader.and_then(super::RequestBody::take_failure) else { return failure };
+        let kind = match cause.kind() {
+            std::io::ErrorKind::FileTooLarge => ErrorKind::Usage,
+            _ => ErrorKind::Other,
         };
+        let what = &self.request.what;
+        let text = format!("cannot {what}: its body cannot be read, and was not sent: {cause}");
+        Failure::Final(Error::new(kind, text).because(cause))
+    }
+
+    fn count(&self, result: &Result<Answer, Failure>) {
+        let (code, http_code, size) = match result {
+            Ok(answer) => {
+                let whole = self.out.whole.then_some(answer.read.len());
+                (answer.status.as_str().to_owned(), Some(answer.status.as_u16()), whole)
+            }
+            Err(failure) => (failure.code(), failure.http_code(), failure.size()),
+        };
+        self.backoff.observe(&self.uri, http_code);
         self.span.record("attempts", self.attempt).record("code", code.as_str());
-        let (method, host) = (self.method(), self.shared.host.as_str());
-        let metrics = &self.shared.seams.metrics;
-        metrics.count(&REST_REQUESTS, &[&code, method, host], 1);
-        metrics.observe(&REST_SECONDS, &[method, host], took);
+        let (metrics, labels) = (self.metrics(), self.labels());
+        metrics.count(&REST_REQUESTS, &[&code, labels[0], labels[1]], 1);
+        if self.request.extra.reader.is_none() {
+            metrics.record(&REST_REQUEST_BYTES, &labels, self.request.body.len() as f64);
+        }
+        if let Some(size) = size {
+            metrics.record(&REST_RESPONSE_BYTES, &labels, size as f64);
+        }
     }
 
     /// Writes may take as long as the call: an admission webhook may be slow, and giving up early
@@ -277,83 +458,4 @@ impl<'a> Call<'a> {
             _ => None,
         }
     }
-
-    /// What the caller gets to read.
-    fn error(&self, failure: Failure, why: Option<Why>) -> Error {
-        let what = &self.request.what;
-        let writes = self.request.verb.writes();
-        let error = match failure {
-            Failure::Final(error) => return self.in_doubt(error),
-            Failure::Status { status, code, retry_after } => {
-                let outcome = Outcome::Answered { code, retry_after };
-                let error = Error::from_status(what, status).with_retry_after(retry_after);
-                if writes && leaves_doubt(outcome) {
-                    error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
-                } else {
-                    error
-                }
-            }
-            Failure::Broken { outcome, source } => self.broken(outcome, source),
-        };
-        let error = match why {
-            Some(Why::WaitTooLong(wait)) => {
-                let seconds = wait.as_secs();
-                let left = self.remaining().as_secs();
-                error.note(&format!(
-                    "the server asks to wait {seconds} s, which is more than the 60 s that are \
-                     obeyed or the {left} s that are left"
-                ))
-            }
-            _ => error,
-        };
-        let error =
-            if self.doubt { error.note("an earlier attempt may have worked") } else { error };
-        match self.attempt {
-            1 => error,
-            attempts => error.note(&format!("tried {attempts} times")),
-        }
-    }
-
-    fn broken(&self, outcome: Outcome, source: Option<BoxError>) -> Error {
-        let (what, host) = (&self.request.what, &self.shared.host);
-        let writes = self.request.verb.writes();
-        let (kind, text) = match outcome {
-            Outcome::NotSent if !self.doubt => {
-                (ErrorKind::Connect, format!("no connection to {host}"))
-            }
-            Outcome::TimedOut if !writes => {
-                (ErrorKind::Timeout, format!("{host} did not answer in time"))
-            }
-            Outcome::TimedOut => (
-                ErrorKind::Ambiguous,
-                format!("{host} did not answer in time; it may have been executed"),
-            ),
-            _ if writes => (
-                ErrorKind::Ambiguous,
-                format!("the connection to {host} broke; it may have been executed"),
-            ),
-            _ => (ErrorKind::Transport, format!("the connection to {host} broke")),
-        };
-        let mut text = format!("cannot {what}: {text}");
-        if let Some(source) = &source {
-            // "no connection" without the reason would be of little help in a one-line log.
-            if let Some(root) = root(&**source) {
-                text = format!("{text}: {root}");
-            }
-        }
-        let error = Error::new(kind, text);
-        match source {
-            Some(source) => error.because(source),
-            None => error,
-        }
-    }
-}
-
-/// The innermost cause's text.
-fn root(error: &(dyn std::error::Error + 'static)) -> Option<String> {
-    let mut source = error.source()?;
-    while let Some(next) = source.source() {
-        source = next;
-    }
-    Some(source.to_string())
 }

@@ -3,11 +3,13 @@
 //! A call becomes one or more attempts (`retry` decides), each attempt goes through the
 //! layers that a user added and ends at a pool of HTTP/1.1 and HTTP/2 connections. Time comes from
 //! the seams' clock and randomness from a fork of their entropy, so a run in memory repeats itself.
-//! Not here: client-side rate limits (API servers have priority and fairness), proxies, and the
-//! caching of discovery.
+//! [`Request`] builds a call to any path; [`Api`] does it for a kind. Not here: the caching of
+//! discovery, and objects with types.
 
 mod attempt;
 mod auth;
+mod backoff;
+mod bounds;
 mod builder;
 mod call;
 mod config;
@@ -15,25 +17,40 @@ mod connect;
 mod dial;
 mod exec;
 mod gate;
+mod limit;
+mod payload;
+mod place;
 mod pool;
 mod prepared;
+mod report;
+mod request;
+mod response;
 mod retry;
 mod secret;
 mod stream;
 mod tls;
+mod trace;
 mod transport;
+mod warning;
 
+pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff};
 pub use builder::ClientBuilder;
 pub use config::ClientConfig;
 pub use connect::{BoxIo, Connect, Io, Opened, Opening};
 pub use gate::WriteGate;
-pub use prepared::{Prepared, Response, Verb};
+pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
+pub use payload::{BodyReader, RequestBody};
+pub use prepared::{Prepared, Verb};
+pub use request::{Body, Encoded, EventKind, PatchType, RawEvent, RawWatch, Request};
+pub use response::Response;
 pub use secret::Secret;
 pub use stream::ByteStream;
-pub use transport::{HttpRequest, HttpResponse, RequestBody, ResponseBody, Stack};
+pub use transport::{HttpRequest, HttpResponse, ResponseBody, Stack};
+pub use warning::{LogWarnings, NoWarnings, Warning, WarningHandler, WriteWarnings};
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::api::Api;
 use crate::discovery::Discovery;
@@ -48,6 +65,9 @@ pub struct Client {
     shared: Arc<Shared>,
     gate: Option<Arc<dyn WriteGate>>,
     manager: Arc<str>,
+    /// Namespaces that it is bound to, the latest last; several let nothing namespaced pass.
+    bounds: Arc<[Arc<str>]>,
+    dry_run: bool,
 }
 
 impl Client {
@@ -89,9 +109,9 @@ impl Client {
         &self.shared.seams
     }
 
-    /// Namespace of the context, or `default`.
+    /// Namespace that the client is bound to, or of the context, or `default`.
     pub fn default_namespace(&self) -> &str {
-        &self.shared.namespace
+        self.bound_namespace().unwrap_or(&self.shared.namespace)
     }
 
     /// The API server's host and port, as metrics name it.
@@ -113,7 +133,7 @@ impl Client {
 
     /// All objects of a kind, in all namespaces.
     pub fn all<K: Resource>(&self) -> Api<K> {
-        Api::new(self.clone(), K::static_info(), None)
+        Api::new(self.clone(), K::static_info(), self.bound_namespace())
     }
 
     /// Objects of a kind in one namespace. For a cluster-scoped kind the namespace does not count.
@@ -123,7 +143,19 @@ impl Client {
 
     /// Objects of a kind that is known at run time; `namespace` `None` means all.
     pub fn dynamic(&self, info: ResourceInfo, namespace: Option<&str>) -> Api<DynamicObject> {
-        Api::new(self.clone(), Some(info), namespace)
+        Api::new(self.clone(), Some(info), namespace.or(self.bound_namespace()))
+    }
+
+    fn asked_timeout(&self) -> Option<Duration> {
+        self.shared.asked_timeout
+    }
+
+    fn new_backoff(&self) -> Arc<dyn BackoffManager> {
+        (self.shared.backoff)()
+    }
+
+    fn content_type(&self) -> &str {
+        &self.shared.content_type
     }
 
     /// What the API server serves; all handles of this client and its clones share what was read.
@@ -164,6 +196,8 @@ impl fmt::Debug for Client {
             .field("namespace", &self.shared.namespace)
             .field("manager", &self.manager)
             .field("gate", &self.gate)
+            .field("bounds", &self.bounds)
+            .field("dry_run", &self.dry_run)
             .finish_non_exhaustive()
     }
 }

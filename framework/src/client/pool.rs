@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 
 use super::connect::{Connect, Opened};
-use super::transport::RequestBody;
+use super::payload::RequestBody;
 
 /// Idle HTTP/1.1 connections that are kept.
 const MAX_IDLE: usize = 32;

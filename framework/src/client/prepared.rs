@@ -1,11 +1,19 @@
-//! A request before and a response after it was sent.
+//! A request that is ready to be sent, as plain data.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION, SET_COOKIE};
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+
+use super::backoff::BackoffManager;
+use super::limit::RateLimiter;
+use super::payload::RequestBody;
+use super::warning::WarningHandler;
+use crate::resource::Scope;
 
 /// What a request does, as metrics, retries and RBAC name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -53,13 +61,14 @@ pub struct Prepared {
     pub verb: Verb,
     /// HTTP method.
     pub method: Method,
-    /// Path, without query.
+    /// Path below the server's address, percent-encoded, without query.
     pub path: String,
     /// Query parameters, in order.
-    pub query: Vec<(&'static str, String)>,
+    pub query: Vec<(Cow<'static, str>, String)>,
     /// Extra headers.
     pub headers: HeaderMap,
-    /// Body; empty for none.
+    /// Body; empty for none. A body that [`Request`](super::Request) streams from a reader is not
+    /// here, and a request with such a body is sent once.
     pub body: Bytes,
     /// What is being tried, for error texts: `create websites "home" in "shop"`.
     pub what: String,
@@ -69,17 +78,25 @@ pub struct Prepared {
     /// May it be sent again after a failure that left its fate unknown? True for reads, applies, and
     /// writes that carry a resourceVersion or uid precondition.
     pub repeatable: bool,
+    /// Does the kind that it is about live in namespaces? `None` when no kind is known.
+    pub scope: Option<Scope>,
+    /// Does the caller try again by itself, for as long as it takes, as caches do? The retries of
+    /// such requests have a budget of their own, so that they use up none of what others need.
+    pub background: bool,
+    pub(crate) extra: Extra,
 }
 
-/// A complete answer. Its `Debug` shows of the body only the length.
-#[derive(Clone)]
-pub struct Response {
-    /// Status code; 2xx.
-    pub status: StatusCode,
-    /// Headers.
-    pub headers: HeaderMap,
-    /// Body.
-    pub body: Bytes,
+/// What only the builder sets; the client's own where it is `None`.
+#[derive(Clone, Default)]
+pub(crate) struct Extra {
+    pub(crate) limiter: Option<Arc<dyn RateLimiter>>,
+    pub(crate) backoff: Option<Arc<dyn BackoffManager>>,
+    pub(crate) warnings: Option<Arc<dyn WarningHandler>>,
+    pub(crate) max_retries: Option<u32>,
+    /// A body that is read while it is sent.
+    pub(crate) reader: Option<RequestBody>,
+    /// Does the path count from the server's root, not from the path of its address?
+    pub(crate) from_root: bool,
 }
 
 impl Prepared {
@@ -100,12 +117,31 @@ impl Prepared {
             what,
             timeout: None,
             repeatable: !verb.writes(),
+            scope: None,
+            background: false,
+            extra: Extra::default(),
         }
     }
 
     /// The value of a query parameter.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Adds a query parameter.
+    pub fn push_parameter(&mut self, name: impl Into<Cow<'static, str>>, value: impl Into<String>) {
+        self.query.push((name.into(), value.into()));
+    }
+
+    /// The path with `{namespace}` and `{name}` for what differs from object to object: few
+    /// different texts, for spans and logs.
+    pub fn template(&self) -> String {
+        super::place::template(&self.path)
+    }
+
+    /// Can it be sent now, with its whole body?
+    pub(crate) fn is_sendable(&self) -> bool {
+        self.extra.reader.as_ref().is_none_or(RequestBody::is_untouched)
     }
 }
 
@@ -121,28 +157,20 @@ impl fmt::Debug for Prepared {
             .field("what", &self.what)
             .field("timeout", &self.timeout)
             .field("repeatable", &self.repeatable)
-            .finish()
-    }
-}
-
-impl fmt::Debug for Response {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Response")
-            .field("status", &self.status)
-            .field("headers", &Headers(&self.headers))
-            .field("body", &Length(self.body.len()))
-            .finish()
+            .field("scope", &self.scope)
+            .field("background", &self.background)
+            .finish_non_exhaustive()
     }
 }
 
 /// Headers, those with credentials without their values.
-struct Headers<'a>(&'a HeaderMap);
+pub(super) struct Headers<'a>(pub(super) &'a HeaderMap);
 
 impl fmt::Debug for Headers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut map = f.debug_map();
         for (name, value) in self.0 {
-            if [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name) {
+            if is_secret(name, value) {
                 map.entry(name, &format_args!("[redacted]"));
             } else {
                 map.entry(name, value);
@@ -152,7 +180,12 @@ impl fmt::Debug for Headers<'_> {
     }
 }
 
-struct Length(usize);
+/// Does a header carry credentials?
+pub(super) fn is_secret(name: &HeaderName, value: &HeaderValue) -> bool {
+    value.is_sensitive() || [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name)
+}
+
+pub(super) struct Length(pub(super) usize);
 
 impl fmt::Debug for Length {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,12 +203,7 @@ mod tests {
         request.body = Bytes::from_static(b"canary");
         request.headers.insert(AUTHORIZATION, http::HeaderValue::from_static("Bearer canary"));
         request.headers.insert("x-kept", http::HeaderValue::from_static("shown"));
-        let response = Response {
-            status: StatusCode::OK,
-            headers: request.headers.clone(),
-            body: request.body.clone(),
-        };
-        let text = format!("{request:?} {response:#?}");
+        let text = format!("{request:?} {request:#?}");
         assert!(!text.contains("canary"), "{text}");
         assert!(text.contains("6 bytes") && text.contains("shown"), "{text}");
     }

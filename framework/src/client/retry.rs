@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use super::Verb;
 
-/// Attempts of one call, the first included.
-pub(crate) const MAX_ATTEMPTS: u32 = 10;
+/// Retries of a call that names no number; client-go's.
+pub(crate) const MAX_RETRIES: u32 = 10;
 /// Longest `Retry-After` that is obeyed.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 const BACKOFF_BASE: Duration = Duration::from_millis(200);
@@ -47,6 +47,10 @@ pub(crate) struct Facts {
     pub(crate) attempt: u32,
     /// Can credentials be refreshed, and were they not refreshed in this call?
     pub(crate) refreshable: bool,
+    /// Can the body be sent again? Not one that a reader has given away.
+    pub(crate) resendable: bool,
+    /// How often it may be tried again.
+    pub(crate) max_retries: u32,
     /// Time left for the whole call.
     pub(crate) remaining: Duration,
 }
@@ -74,6 +78,8 @@ pub(crate) enum Why {
     Final,
     /// It was tried often enough.
     Attempts,
+    /// The body was read from a reader, once.
+    BodyGone,
     /// The server asks to wait longer than is allowed.
     WaitTooLong(Duration),
 }
@@ -94,7 +100,11 @@ pub(crate) fn decide(facts: Facts) -> Decision {
     let mut asked = None;
     let again = match facts.outcome {
         Outcome::Answered { code: 401, .. } => {
-            return if facts.refreshable { Decision::Refresh } else { Decision::Fail(Why::Final) };
+            return match (facts.refreshable, facts.resendable) {
+                (true, true) => Decision::Refresh,
+                (true, false) => Decision::Fail(Why::BodyGone),
+                (false, _) => Decision::Fail(Why::Final),
+            };
         }
         Outcome::NotSent => true,
         // Rejected before execution, whatever the verb.
@@ -124,7 +134,10 @@ pub(crate) fn decide(facts: Facts) -> Decision {
     if !again {
         return Decision::Fail(Why::Final);
     }
-    if facts.attempt >= MAX_ATTEMPTS {
+    if !facts.resendable {
+        return Decision::Fail(Why::BodyGone);
+    }
+    if facts.attempt > facts.max_retries {
         return Decision::Fail(Why::Attempts);
     }
     let at_least = asked.unwrap_or_default();
@@ -181,6 +194,26 @@ impl Budget {
     }
 }
 
+/// The budgets of a client. Caches try again for ever, and a kind that fails does so all the time:
+/// with a budget of their own they use up none of what other calls need. Both together stay below a
+/// tenth of all requests, as each does of its own.
+#[derive(Debug)]
+pub(crate) struct Budgets {
+    calls: Budget,
+    background: Budget,
+}
+
+impl Budgets {
+    pub(crate) fn new(now: Instant) -> Self {
+        Self { calls: Budget::new(now), background: Budget::new(now) }
+    }
+
+    /// The budget of requests of this kind.
+    pub(crate) fn of(&mut self, background: bool) -> &mut Budget {
+        if background { &mut self.background } else { &mut self.calls }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -204,6 +237,8 @@ mod tests {
             outcome,
             attempt: 1,
             refreshable: false,
+            resendable: true,
+            max_retries: MAX_RETRIES,
             remaining: Duration::from_secs(30),
         }
     }
@@ -217,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_certainly_not_executed_is_tried_again_with_every_verb() {
+    fn g_r3_what_was_certainly_not_executed_is_tried_again_with_every_verb() {
         for verb in ALL {
             for outcome in
                 [Outcome::NotSent, code(429, None), code(429, Some(1)), code(503, Some(1))]
@@ -227,9 +262,9 @@ mod tests {
         }
     }
 
-    /// G-R3: the whole table of doubtful outcomes.
+    /// The whole table of doubtful outcomes.
     #[test]
-    fn a_doubtful_outcome_is_tried_again_only_where_twice_does_no_harm() {
+    fn g_r3_a_doubtful_outcome_is_tried_again_only_where_twice_does_no_harm() {
         let doubtful = [
             Outcome::Lost,
             Outcome::TimedOut,
@@ -253,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_will_not_change_is_final() {
+    fn g_r3_an_answer_that_will_not_change_is_final() {
         for verb in ALL {
             for status in [400, 403, 404, 405, 409, 410, 413, 415, 422, 500, 501] {
                 assert!(!again(verb, true, code(status, None)), "{verb:?} {status}");
@@ -262,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn a_500_that_asks_to_wait_is_tried_again_for_reads_only() {
+    fn g_r3_a_500_that_asks_to_wait_is_tried_again_for_reads_only() {
         assert!(again(Verb::Get, true, code(500, Some(1))));
         assert!(!again(Verb::Create, false, code(500, Some(1))));
         assert!(leaves_doubt(code(500, Some(1))) && leaves_doubt(code(500, None)));
     }
 
     #[test]
-    fn a_401_refreshes_credentials_once() {
+    fn g_r3_a_401_refreshes_credentials_once() {
         let mut facts = facts(Verb::Create, false, code(401, None));
         assert_eq!(decide(facts), Decision::Fail(Why::Final));
         facts.refreshable = true;
@@ -277,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_beyond_a_minute_or_beyond_the_deadline_fails_at_once() {
+    fn g_r5_a_wait_beyond_a_minute_or_beyond_the_deadline_fails_at_once() {
         let day = Duration::from_secs(86_400);
         let mut facts = facts(Verb::Get, true, code(429, Some(86_400)));
         facts.remaining = day * 2;
@@ -289,12 +324,26 @@ mod tests {
     }
 
     #[test]
-    fn the_tenth_attempt_is_the_last() {
+    fn mechanism_12_the_tenth_retry_is_the_last_unless_the_request_says_otherwise() {
         let mut facts = facts(Verb::Get, true, Outcome::Lost);
-        facts.attempt = 9;
-        assert!(matches!(decide(facts), Decision::Wait { .. }));
         facts.attempt = 10;
+        assert!(matches!(decide(facts), Decision::Wait { .. }));
+        facts.attempt = 11;
         assert_eq!(decide(facts), Decision::Fail(Why::Attempts));
+        (facts.attempt, facts.max_retries) = (1, 0);
+        assert_eq!(decide(facts), Decision::Fail(Why::Attempts));
+    }
+
+    #[test]
+    fn mechanism_4_a_body_that_was_given_away_is_not_sent_again() {
+        for outcome in [Outcome::NotSent, Outcome::Lost, code(429, Some(1)), code(503, None)] {
+            let mut facts = facts(Verb::Apply, true, outcome);
+            facts.resendable = false;
+            assert_eq!(decide(facts), Decision::Fail(Why::BodyGone), "{outcome:?}");
+        }
+        let mut facts = facts(Verb::Apply, true, code(401, None));
+        (facts.resendable, facts.refreshable) = (false, true);
+        assert_eq!(decide(facts), Decision::Fail(Why::BodyGone));
     }
 
     #[test]
@@ -304,7 +353,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn retries_stay_below_a_tenth_of_the_calls_once_savings_are_spent() {
+    async fn g_r4_retries_stay_below_a_tenth_of_the_calls_once_savings_are_spent() {
         let mut budget = Budget::new(Instant::now());
         let now = Instant::now();
         while budget.spend(now) {}

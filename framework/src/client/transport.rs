@@ -15,8 +15,8 @@ use http::header::HOST;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
 use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -24,13 +24,12 @@ use tower::Service;
 use tower::util::BoxCloneSyncService;
 
 use super::WriteGate;
+use super::payload::RequestBody;
 use super::pool::{Http1, Http2, Lease, Pool};
 use super::retry::Outcome;
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 
-/// Body of a request on its way: complete, so that it can be sent again.
-pub type RequestBody = Full<Bytes>;
 /// Body of an answer on its way.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
 /// A request as [layers](super::ClientBuilder::layer) see it: absolute URI, credentials set.
@@ -192,6 +191,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
             None => return Err(unsent_unless(lost_before, "no connection in time")),
         };
         let reused = lease.reused();
+        let body = request.body().clone();
+        let whole = || body.is_untouched();
         let mut request = request.clone();
         let until = match attempt.as_ref().map_or(Ok(None), Attempt::admit) {
             Ok(None) => until,
@@ -206,8 +207,8 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
         };
         set_unsent(false);
         match send(pool, lease, request, until).await {
-            Err(error) if reused && error.outcome == Outcome::NotSent => fresh = true,
-            Err(error) if reused && repeatable && error.outcome == Outcome::Lost => {
+            Err(error) if reused && whole() && error.outcome == Outcome::NotSent => fresh = true,
+            Err(error) if reused && whole() && repeatable && error.outcome == Outcome::Lost => {
                 lost_before = true;
                 attempt.iter().for_each(|attempt| attempt.resent.store(true, Ordering::Relaxed));
                 fresh = true;
@@ -225,9 +226,13 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
 /// The server stops working on it when we stop waiting for it.
 fn tell_limit(request: &mut HttpRequest, limit: Duration) {
     let uri = request.uri();
-    let separator = if uri.query().is_some() { '&' } else { '?' };
-    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    let path = format!("{path}{separator}timeout={}s", limit.as_secs().max(1));
+    // A longer timeout that the request came with would be read in place of this one.
+    let query = uri.query().unwrap_or_default().split('&');
+    let mut query: Vec<_> =
+        query.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout=")).collect();
+    let limit = format!("timeout={}s", limit.as_secs().max(1));
+    query.push(&limit);
+    let path = format!("{}?{}", uri.path(), query.join("&"));
     let mut parts = uri.clone().into_parts();
     parts.path_and_query = PathAndQuery::try_from(path).ok().or(parts.path_and_query);
     if let Ok(uri) = Uri::from_parts(parts) {

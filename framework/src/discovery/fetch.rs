@@ -18,6 +18,9 @@ use crate::error::{Error, ErrorKind};
 pub(super) const TIMEOUT: Duration = Duration::from_secs(32);
 /// Deadline of one group version: one that does not answer holds up the others.
 pub(super) const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+/// A group version that fails is tried again so often, as by client-go: one behind a server that is
+/// down must not use up the time and the retries of the others.
+const VERSION_RETRIES: u32 = 2;
 /// So many group versions are read at the same time.
 const AT_ONCE: usize = 8;
 
@@ -185,7 +188,10 @@ pub(super) async fn group_version(
         _ => (format!("/apis/{group}/{version}"), format!("{group}/{version}")),
     };
     let what = format!("discover what {api_version} serves");
-    let answer = client.send(get(path, &what, limit)).await?;
+    let mut request = get(path, &what, limit);
+    request.background = true;
+    request.extra.max_retries = Some(VERSION_RETRIES);
+    let answer = client.send(request).await?;
     document::group_version(named, &answer.body).map_err(|error| {
         let text = format!("cannot {what}: the answer is no discovery document: {error}");
         Error::new(ErrorKind::Decode, text).because(error)

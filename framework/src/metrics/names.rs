@@ -122,6 +122,27 @@ pub static REST_SECONDS: Def = Def {
     labels: &["verb", "host"],
     shape: Shape::Histogram(rest_buckets),
 };
+/// `rest_client_rate_limiter_duration_seconds`: time that requests waited for a permit of the client's rate limiter.
+pub static REST_RATE_LIMITER_SECONDS: Def = Def {
+    name: "rest_client_rate_limiter_duration_seconds",
+    help: "Client side rate limiter latency in seconds, broken down by verb and host",
+    labels: &["verb", "host"],
+    shape: Shape::Histogram(rest_buckets),
+};
+/// `rest_client_request_size_bytes`: size of request bodies.
+pub static REST_REQUEST_BYTES: Def = Def {
+    name: "rest_client_request_size_bytes",
+    help: "Request size in bytes, broken down by verb and host",
+    labels: &["verb", "host"],
+    shape: Shape::Histogram(size_buckets),
+};
+/// `rest_client_response_size_bytes`: size of answers that were read whole.
+pub static REST_RESPONSE_BYTES: Def = Def {
+    name: "rest_client_response_size_bytes",
+    help: "Response size in bytes, broken down by verb and host",
+    labels: &["verb", "host"],
+    shape: Shape::Histogram(size_buckets),
+};
 /// `rest_client_request_retries_total`: number of request retries, partitioned by status code, verb, and host.
 pub static REST_RETRIES: Def = Def {
     name: "rest_client_request_retries",
@@ -227,6 +248,9 @@ pub static ALL: &[&Def] = &[
     &QUEUE_LONGEST_SECONDS,
     &REST_REQUESTS,
     &REST_SECONDS,
+    &REST_RATE_LIMITER_SECONDS,
+    &REST_REQUEST_BYTES,
+    &REST_RESPONSE_BYTES,
     &REST_RETRIES,
     &LEADER,
     &LEADER_SLOWPATH,
@@ -258,4 +282,11 @@ fn queue_buckets() -> Vec<f64> {
 /// client-go's buckets for requests.
 fn rest_buckets() -> Vec<f64> {
     vec![0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0]
+}
+
+/// client-go's 11 buckets for sizes: 64 B to 16 MiB.
+fn size_buckets() -> Vec<f64> {
+    let bytes: [u32; 11] =
+        [64, 256, 512, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
+    bytes.into_iter().map(f64::from).collect()
 }

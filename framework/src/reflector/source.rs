@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::Method;
 use tokio::sync::mpsc;
 
 use crate::client::{ByteStream, Client, Prepared, Verb};
@@ -106,17 +106,15 @@ pub(crate) struct ApiServer {
 impl ListWatch for ApiServer {
     fn open(&self, read: Read) -> Opening<'_> {
         let verb = read.verb();
-        let request = Prepared {
-            verb,
-            method: Method::GET,
-            path: self.info.collection_path(self.namespace.as_deref()),
-            query: read.query(),
-            headers: HeaderMap::new(),
-            body: Bytes::new(),
-            what: tried(verb, &self.info, self.namespace.as_deref()),
-            timeout: (verb == Verb::List).then_some(LONGEST_LIST),
-            repeatable: true,
-        };
+        let path = self.info.collection_path(self.namespace.as_deref());
+        let what = tried(verb, &self.info, self.namespace.as_deref());
+        let mut request = Prepared::new(verb, Method::GET, path, what);
+        for (name, value) in read.query() {
+            request.push_parameter(name, value);
+        }
+        request.timeout = (verb == Verb::List).then_some(LONGEST_LIST);
+        request.scope = Some(self.info.scope);
+        request.background = true;
         Box::pin(async move { Ok(Chunks::Http(self.client.stream(request).await?)) })
     }
 }

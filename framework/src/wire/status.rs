@@ -33,6 +33,20 @@ pub(crate) fn of_answer(code: StatusCode, headers: &HeaderMap, body: &[u8]) -> A
     status
 }
 
+/// The failure that the body of a good answer tells, if it does: aggregated API servers and proxies
+/// have been seen to answer 200 with one.
+pub(crate) fn failure_in(body: &[u8]) -> Option<ApiStatus> {
+    // A Status is small and says its kind first; objects are not searched.
+    let beginning = &body[..body.len().min(64)];
+    memchr::memmem::find(beginning, b"\"Status\"")?;
+    own(body).filter(|status| status.status == "Failure").map(|mut status| {
+        if status.code == 0 {
+            status.code = 500;
+        }
+        status
+    })
+}
+
 /// The API server's own Status, if `body` is one.
 fn own(body: &[u8]) -> Option<ApiStatus> {
     let kind = serde_json::from_slice::<Kind<'_>>(body).ok()?.kind?;

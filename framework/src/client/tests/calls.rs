@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::*;
-use crate::client::retry::MAX_ATTEMPTS;
+use crate::client::retry::MAX_RETRIES;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES};
 
@@ -187,13 +187,13 @@ async fn retries_of_a_failing_server_stay_within_the_budget() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_call_ends_after_ten_attempts() {
+async fn a_call_ends_after_ten_retries() {
     let server = Server::with([Reply::Answer(503, "")]);
     let mut request = get();
     request.timeout = Some(Duration::from_secs(3600));
     let error = client(&server).send(request).await.unwrap_err();
-    assert_eq!(server.count(), MAX_ATTEMPTS as usize);
-    assert!(error.to_string().ends_with("tried 10 times"), "{error}");
+    assert_eq!(server.count(), MAX_RETRIES as usize + 1);
+    assert!(error.to_string().ends_with("tried 11 times"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -239,7 +239,7 @@ async fn a_path_that_would_become_another_is_not_sent() {
 async fn a_request_carries_its_query_encoded_and_a_user_agent() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     let mut request = create();
-    request.query.push(("labelSelector", "a=b,c in (d, é)".to_owned()));
+    request.query.push(("labelSelector".into(), "a=b,c in (d, é)".to_owned()));
     client(&server).field_manager("me").send(request).await.unwrap();
     let seen = server.seen().remove(0);
     assert_eq!(

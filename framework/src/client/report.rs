@@ -1,0 +1,188 @@
+//! The words of a call's error: what was tried, what became of it, what of earlier attempts.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use super::attempt::Failure;
+use super::call::Call;
+use super::retry::{Outcome, Why, leaves_doubt};
+use crate::error::{BoxError, Doubt, Error, ErrorKind};
+
+impl Call<'_> {
+    /// What the caller gets to read.
+    pub(super) fn error(&self, failure: Failure, why: Option<Why>) -> Error {
+        let what = &self.request.what;
+        let writes = self.request.verb.writes();
+        let error = match failure {
+            Failure::Final(error) => return self.in_doubt(error),
+            Failure::Status { status, code, retry_after, .. } => {
+                let outcome = Outcome::Answered { code, retry_after };
+                let error = Error::from_status(what, status).with_retry_after(retry_after);
+                if writes && leaves_doubt(outcome) {
+                    error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
+                } else {
+                    error
+                }
+            }
+            Failure::Broken { outcome, source } => self.broken(outcome, source),
+        };
+        let error = match why {
+            Some(Why::WaitTooLong(wait)) => {
+                let seconds = wait.as_secs();
+                let left = self.remaining().as_secs();
+                error.note(&format!(
+                    "the server asks to wait {seconds} s, which is more than the 60 s that are \
+                     obeyed or the {left} s that are left"
+                ))
+            }
+            Some(Why::BodyGone) => {
+                error.note("not tried again, because its body is read from a reader, once")
+            }
+            _ => error,
+        };
+        let error =
+            if self.doubt { error.note("an earlier attempt may have worked") } else { error };
+        match self.attempt {
+            1 => error,
+            attempts => error.note(&format!("tried {attempts} times")),
+        }
+    }
+
+    /// An error that stops a call whose earlier attempts may have been executed.
+    pub(super) fn in_doubt(&self, error: Error) -> Error {
+        if !self.doubt {
+            return error;
+        }
+        let text = format!("cannot {}: an earlier attempt may have worked", self.request.what);
+        Error::new(ErrorKind::Ambiguous, text).because(error)
+    }
+
+    /// Adds what became of earlier attempts, and of a write in doubt what was sent, to where.
+    pub(super) fn complete(&self, error: Error) -> Error {
+        let error = with_history(error, &self.history);
+        if error.kind() != ErrorKind::Ambiguous {
+            return error;
+        }
+        error.doubted(Doubt {
+            method: self.request.method.clone(),
+            host: self.shared.host.clone(),
+            path: self.request.path.clone(),
+            query: self.uri.query().unwrap_or_default().to_owned(),
+            body: self.request.body.clone(),
+        })
+    }
+
+    fn broken(&self, outcome: Outcome, source: Option<BoxError>) -> Error {
+        let (what, host) = (&self.request.what, &self.shared.host);
+        let writes = self.request.verb.writes();
+        let (kind, text) = match outcome {
+            Outcome::NotSent if !self.doubt => {
+                (ErrorKind::Connect, format!("no connection to {host}"))
+            }
+            Outcome::TimedOut if !writes => {
+                (ErrorKind::Timeout, format!("{host} did not answer in time"))
+            }
+            Outcome::TimedOut => (
+                ErrorKind::Ambiguous,
+                format!("{host} did not answer in time; it may have been executed"),
+            ),
+            _ if writes => (
+                ErrorKind::Ambiguous,
+                format!("the connection to {host} broke; it may have been executed"),
+            ),
+            _ => (ErrorKind::Transport, format!("the connection to {host} broke")),
+        };
+        let mut text = format!("cannot {what}: {text}");
+        if let Some(source) = &source {
+            // "no connection" without the reason would be of little help in a one-line log.
+            if let Some(root) = root(&**source) {
+                text = format!("{text}: {root}");
+            }
+        }
+        let error = Error::new(kind, text);
+        match source {
+            Some(source) => error.because(source),
+            None => error,
+        }
+    }
+}
+
+/// What an attempt ended in, for the history of a call.
+pub(super) fn describe(failure: &Failure) -> String {
+    match failure {
+        Failure::Status { status, code, .. } => {
+            format!("{code} {}: {}", status.reason, status.message)
+        }
+        Failure::Broken { outcome, source } => {
+            let text = match outcome {
+                Outcome::NotSent => "no connection",
+                Outcome::TimedOut => "no answer in time",
+                Outcome::Lost | Outcome::Answered { .. } => "the connection broke",
+            };
+            match source.as_ref().and_then(|source| root(&**source)) {
+                Some(root) => format!("{text}: {root}"),
+                None => text.to_owned(),
+            }
+        }
+        Failure::Final(error) => error.to_string(),
+    }
+}
+
+/// The innermost cause's text.
+fn root(error: &(dyn StdError + 'static)) -> Option<String> {
+    let mut source = error.source()?;
+    while let Some(next) = source.source() {
+        source = next;
+    }
+    Some(source.to_string())
+}
+
+/// One link of a chain of causes that are told by their texts.
+#[derive(Debug)]
+struct Link {
+    text: String,
+    next: Option<Box<Link>>,
+}
+
+impl fmt::Display for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl StdError for Link {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.next.as_deref().map(|next| next as _)
+    }
+}
+
+/// Appends earlier attempts to the causes of the last, the latest first; equal ones share a link.
+fn with_history(error: Error, history: &[String]) -> Error {
+    if history.is_empty() {
+        return error;
+    }
+    let mut chain = None;
+    let mut number = 1;
+    for same in history.chunk_by(|a, b| a == b) {
+        let last = number + same.len() - 1;
+        let text = match same.len() {
+            1 => format!("attempt {number}: {}", same[0]),
+            _ => format!("attempts {number} to {last}: {}", same[0]),
+        };
+        chain = Some(Box::new(Link { text, next: chain }));
+        number = last + 1;
+    }
+    let mut causes = Vec::new();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        causes.push(source.to_string());
+        cause = source.source();
+    }
+    for text in causes.into_iter().rev() {
+        chain = Some(Box::new(Link { text, next: chain }));
+    }
+    match chain {
+        Some(chain) => error.because(*chain),
+        None => error,
+    }
+}

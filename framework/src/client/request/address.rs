@@ -1,0 +1,175 @@
+//! The path of a request, from its parts.
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use crate::client::Verb;
+use crate::resource::Scope;
+
+/// Characters that a path may not carry as they are; slashes part its segments.
+const PATH: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'<')
+    .add(b'>')
+    .add(b'?')
+    .add(b'`')
+    .add(b'{')
+    .add(b'}')
+    .add(b'\\')
+    .add(b'%');
+
+/// Where a request goes. Parts are kept as they were given and encoded at the end.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Address {
+    /// Group and version.
+    pub(super) version: Option<(String, String)>,
+    pub(super) front: Front,
+    pub(super) namespace: Option<String>,
+    /// Whether the kind lives in namespaces, as far as it was told.
+    pub(super) scope: Option<Scope>,
+    pub(super) resource: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) subresource: Option<Vec<String>>,
+    pub(super) suffix: Vec<String>,
+}
+
+/// What stands before namespace and resource.
+#[derive(Clone, Debug)]
+pub(super) enum Front {
+    /// The versioned API path and prefixes.
+    Versioned(Vec<String>),
+    /// A path that replaces it, without final slash, and whether it had one.
+    Absolute(Vec<String>, bool),
+    /// Path and query as they stand in a URI; counted from the server's root.
+    Uri(String),
+}
+
+impl Default for Front {
+    fn default() -> Self {
+        Self::Versioned(Vec::new())
+    }
+}
+
+impl Address {
+    /// The path, percent-encoded.
+    pub(super) fn path(&self) -> String {
+        let mut path = String::new();
+        let mut slash = false;
+        match &self.front {
+            Front::Versioned(prefix) => {
+                match &self.version {
+                    Some((group, version)) if group.is_empty() => add(&mut path, &["api", version]),
+                    Some((group, version)) => add(&mut path, &["apis", group, version]),
+                    None => {}
+                }
+                add(&mut path, prefix);
+            }
+            Front::Absolute(segments, final_slash) => {
+                add(&mut path, segments);
+                slash = *final_slash;
+            }
+            Front::Uri(uri) => path.push_str(uri),
+        }
+        let bare = path.len();
+        if let Some(namespace) = self.namespace.as_deref().filter(|text| !text.is_empty()) {
+            add(&mut path, &["namespaces", namespace]);
+        }
+        if let Some(resource) = &self.resource {
+            add(&mut path, &[resource.to_lowercase()]);
+        }
+        if let Some(name) = &self.name {
+            add(&mut path, &[name]);
+        }
+        add(&mut path, self.subresource.as_deref().unwrap_or_default());
+        add(&mut path, &self.suffix);
+        if path.is_empty() || (slash && path.len() == bare && !path.ends_with('/')) {
+            path.push('/');
+        }
+        path
+    }
+
+    /// What the request does, by its method and what it is about.
+    pub(super) fn verb(&self, method: &http::Method, apply: bool, watch: bool) -> Verb {
+        let collection = self.resource.is_some() && self.name.is_none();
+        match method.as_str() {
+            "GET" | "HEAD" | "OPTIONS" if watch => Verb::Watch,
+            "GET" | "HEAD" | "OPTIONS" if collection => Verb::List,
+            "GET" | "HEAD" | "OPTIONS" => Verb::Get,
+            "PUT" => Verb::Update,
+            "PATCH" if apply => Verb::Apply,
+            "PATCH" => Verb::Patch,
+            "DELETE" if collection => Verb::DeleteCollection,
+            "DELETE" => Verb::Delete,
+            _ => Verb::Create,
+        }
+    }
+
+    /// What is tried, for error texts: `get status of deployments.apps "home" in "shop"`.
+    pub(super) fn what(&self, method: &http::Method, verb: Verb) -> String {
+        let Some(resource) = &self.resource else {
+            return format!("{method} {}", self.path());
+        };
+        let mut what = match verb {
+            Verb::Update => "replace",
+            Verb::DeleteCollection => "delete all",
+            other => other.as_str(),
+        }
+        .to_owned();
+        if let Some(subresource) = &self.subresource {
+            what.push_str(&format!(" {} of", subresource.join("/")));
+        }
+        what.push_str(&format!(" {}", resource.to_lowercase()));
+        if let Some((group, _)) = self.version.as_ref().filter(|(group, _)| !group.is_empty()) {
+            what.push_str(&format!(".{group}"));
+        }
+        if let Some(name) = &self.name {
+            what.push_str(&format!(" {name:?}"));
+        }
+        if let Some(namespace) = self.namespace.as_ref().filter(|text| !text.is_empty()) {
+            what.push_str(&format!(" in {namespace:?}"));
+        }
+        what
+    }
+
+    /// What a namespace that is set but empty makes impossible.
+    pub(super) fn preflight(&self, method: &http::Method) -> Result<(), &'static str> {
+        if self.namespace.as_deref() != Some("") {
+            return Ok(());
+        }
+        match method.as_str() {
+            "POST" => {
+                Err("an empty namespace may not be set during creation; name the namespace, \
+                 or leave `namespace` out for a cluster-scoped kind")
+            }
+            "GET" | "PUT" | "PATCH" | "DELETE" if self.name.is_some() => {
+                Err("an empty namespace may not be set when a resource name is provided; name the \
+                     namespace, or leave `namespace` out for a cluster-scoped kind")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Appends segments; each may hold several, and empty ones count for nothing.
+fn add(path: &mut String, segments: &[impl AsRef<str>]) {
+    for segment in segments {
+        for part in segment.as_ref().split('/').filter(|part| !part.is_empty()) {
+            if !path.ends_with('/') {
+                path.push('/');
+            }
+            path.extend(utf8_percent_encode(part, PATH));
+        }
+    }
+}
+
+/// Why `text` cannot be one segment of a path.
+pub(super) fn check_segment(what: &str, text: &str) -> Result<(), String> {
+    if text == "." || text == ".." || text.contains(['/', '%']) {
+        return Err(format!(
+            "`{text}` is no {what}: it may not be `.` or `..`, nor contain `/` or `%`, which would \
+             change the path"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,160 @@
+//! What ends the building of a request: sending it, or showing it.
+
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Uri};
+
+use super::params::duration;
+use super::watch::RawWatch;
+use super::{Front, Request};
+use crate::client::{ByteStream, Prepared, Response, Verb, attempt, call, place, trace};
+use crate::error::{Error, ErrorKind};
+use crate::resource::Scope;
+
+impl Request {
+    /// Sends it and reads the whole answer, of at most 64 MiB; error answers become errors.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for the first mistake of the building; otherwise those of
+    /// [`Client::send`](crate::client::Client::send).
+    /// # Cancel safety
+    /// Dropping it cancels the request; a write may have been executed.
+    pub async fn send(&self) -> Result<Response, Error> {
+        self.client.send(self.prepare()?).await
+    }
+
+    /// As [`send`](Self::send), for the body alone.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    /// # Cancel safety
+    /// As of [`send`](Self::send).
+    pub async fn send_raw(&self) -> Result<Bytes, Error> {
+        Ok(self.send().await?.into_raw())
+    }
+
+    /// Sends it and streams the answer's body, without an end in time; error answers become errors.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    /// # Cancel safety
+    /// Dropping it cancels the request.
+    pub async fn stream(&self) -> Result<ByteStream, Error> {
+        self.client.stream(self.prepare()?).await
+    }
+
+    /// Starts a watch; adds the parameter `watch=true`. It waits for no permit of a rate limiter.
+    ///
+    /// When a server that was reached does not answer, or loses the connection, until the retries
+    /// are used up, the watch is an empty one: it ends at once, and its caller begins a new one as
+    /// after any end of a watch.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send), when there is no connection or the server refuses.
+    /// # Cancel safety
+    /// Dropping it cancels the request.
+    pub async fn watch(&self) -> Result<RawWatch, Error> {
+        let prepared = self.assemble(true)?;
+        let (what, idle) = (prepared.what.clone(), RawWatch::idle_limit(&prepared));
+        let bytes = call::watch(&self.client, prepared).await?;
+        Ok(RawWatch::new(bytes, what, idle, self.client.seams().clock.clone()))
+    }
+
+    /// The absolute URL, with its query.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for the first mistake of the building.
+    pub fn url(&self) -> Result<String, Error> {
+        Ok(self.uri()?.to_string())
+    }
+
+    /// The path with `{namespace}` and `{name}` for what differs from object to object, as spans and
+    /// logs show it.
+    pub fn url_template(&self) -> String {
+        place::template(&self.address.path())
+    }
+
+    /// A command line of `curl` that sends the same request, for people to read: without the
+    /// client's credentials, and without contents of Secrets and tokens.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for the first mistake of the building.
+    pub fn curl(&self) -> Result<String, Error> {
+        let prepared = self.client.dress(self.prepare()?)?;
+        trace::curl(&self.client, &prepared)
+    }
+
+    /// The request as plain data.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for the first mistake of the building.
+    pub fn prepare(&self) -> Result<Prepared, Error> {
+        self.assemble(false)
+    }
+
+    fn uri(&self) -> Result<Uri, Error> {
+        let prepared = self.client.dress(self.prepare()?)?;
+        attempt::uri(&self.client, &prepared)
+    }
+
+    fn assemble(&self, watch: bool) -> Result<Prepared, Error> {
+        let asked = self
+            .params
+            .iter()
+            .any(|(name, value)| name == "watch" && matches!(value.as_str(), "true" | "1" | ""));
+        let verb = self.address.verb(&self.method, self.apply, watch || asked);
+        let what = self.words.clone().unwrap_or_else(|| self.address.what(&self.method, verb));
+        let refuse = |why: &str| Error::new(ErrorKind::Usage, format!("cannot {what}: {why}"));
+        if let Some(mistake) = &self.mistake {
+            return Err(refuse(mistake));
+        }
+        self.address.preflight(&self.method).map_err(refuse)?;
+        if self.address.name.is_some() && self.address.resource.is_none() {
+            return Err(refuse("it has a name and no resource; set `resource`"));
+        }
+        let method = self.method.clone();
+        let mut prepared = Prepared::new(verb, method, self.address.path(), what);
+        for (name, value) in &self.params {
+            prepared.push_parameter(name.clone(), value);
+        }
+        if watch && !asked {
+            prepared.push_parameter("watch", "true");
+        }
+        if let Some(timeout) = self.timeout {
+            prepared.push_parameter("timeout", duration(timeout));
+        }
+        prepared.timeout = self.timeout;
+        prepared.headers = self.headers.clone();
+        if !self.content.is_empty() && !prepared.headers.contains_key(CONTENT_TYPE) {
+            let media_type = self.client.content_type();
+            if let Some(value) = HeaderValue::from_str(media_type).ok().filter(|v| !v.is_empty()) {
+                prepared.headers.insert(CONTENT_TYPE, value);
+            }
+        }
+        prepared.body = self.content.bytes.clone();
+        prepared.repeatable = self.repeatable || !verb.writes() || verb == Verb::Apply;
+        prepared.background = self.background;
+        prepared.scope = self.scope();
+        prepared.extra = self.extra.clone();
+        prepared.extra.reader = self.content.reader.clone();
+        if prepared.extra.reader.is_some() && !prepared.is_sendable() {
+            let text = "its body was read already; give each request a reader of its own";
+            return Err(Error::new(ErrorKind::Usage, format!("cannot {}: {text}", prepared.what)));
+        }
+        Ok(prepared)
+    }
+
+    /// Of a resource that nothing more is told about, a client that is bound to a namespace takes it
+    /// that it lives there.
+    fn scope(&self) -> Option<Scope> {
+        let core = self.address.version.as_ref().is_none_or(|(group, _)| group.is_empty());
+        let namespaces = core && self.address.resource.as_deref() == Some("namespaces");
+        match (self.address.scope, &self.address.front) {
+            (None, _) if namespaces => Some(Scope::Cluster),
+            (None, Front::Versioned(_)) if self.address.resource.is_some() => {
+                self.client.is_bound().then_some(Scope::Namespaced)
+            }
+            (scope, _) => scope,
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! What of requests may be shown: bodies at TRACE level, command lines for people.
+//!
+//! Bodies go to the target `windlass::client::body`, cut to 1 KiB unless the client says otherwise.
+//! Credentials never appear, nor what Secrets and tokens hold: bodies of such kinds are left out as
+//! a whole, and everywhere else the members that usually carry secrets.
+
+use bytes::Bytes;
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use serde_json::Value;
+use tracing::Level;
+
+use super::call::Shared;
+use super::place::Place;
+use super::prepared::{Headers, is_secret};
+use super::{Client, Prepared, attempt};
+use crate::error::Error;
+
+/// Bytes of a body that are shown.
+pub(super) const SHOWN: usize = 1024;
+/// Larger bodies are not parsed, only for being shown.
+const LARGEST: usize = 1 << 20;
+const LEFT_OUT: &str = "[redacted]";
+/// Members whose values are left out, of objects of any kind.
+const SECRETS: &[&str] = &[
+    "data",
+    "stringData",
+    "token",
+    "password",
+    "kubectl.kubernetes.io/last-applied-configuration",
+];
+/// Kinds that are left out as a whole.
+const KINDS: &[&str] = &["Secret", "SecretList", "TokenRequest", "TokenReview", "ExecCredential"];
+/// Their resources.
+const RESOURCES: &[&str] = &["secrets", "tokenreviews"];
+
+/// Shows a request that is about to be sent.
+pub(super) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
+    if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
+        let body =
+            shown(&request.path, content_type(&request.headers), &request.body, shared.shown);
+        tracing::trace!(
+            target: "windlass::client::body",
+            method = %request.method,
+            path = request.path,
+            headers = ?Headers(&request.headers),
+            attempt,
+            body,
+            "request"
+        );
+    }
+}
+
+/// Shows an answer that was read.
+pub(super) fn answer(
+    shared: &Shared,
+    request: &Prepared,
+    code: u16,
+    headers: &HeaderMap,
+    body: &Bytes,
+) {
+    if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
+        let body = shown(&request.path, content_type(headers), body, shared.shown);
+        tracing::trace!(
+            target: "windlass::client::body",
+            path = request.path,
+            code,
+            headers = ?Headers(headers),
+            body,
+            "answer"
+        );
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+/// A body as it may be shown, of at most `limit` bytes.
+pub(super) fn shown(path: &str, content_type: &str, body: &[u8], limit: usize) -> String {
+    let length = body.len();
+    if body.is_empty() {
+        return String::new();
+    }
+    if is_sensitive(path) {
+        return format!("{LEFT_OUT} {length} bytes of a kind that holds secrets");
+    }
+    let json = content_type.is_empty() || content_type.contains("json");
+    let yaml_that_is_json = content_type.contains("apply-patch");
+    let value = (json || yaml_that_is_json)
+        .then(|| body.get(..LARGEST.min(length)).filter(|part| part.len() == length))
+        .flatten()
+        .and_then(|body| serde_json::from_slice::<Value>(body).ok());
+    let Some(mut value) = value else {
+        return format!("{length} bytes of {content_type:?}, not shown");
+    };
+    redact(&mut value);
+    let mut text = value.to_string();
+    if text.len() > limit {
+        let end = (0..=limit).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str(&format!("… ({length} bytes)"));
+    }
+    text
+}
+
+/// Is a path about a kind that holds secrets, such as `…/secrets/a` or `…/serviceaccounts/a/token`?
+fn is_sensitive(path: &str) -> bool {
+    let Some(place) = Place::of(path) else { return false };
+    let skip = if place.namespace.is_some() { 2 } else { 0 };
+    let mut parts = place.rest.split('/').skip(skip);
+    let resource = parts.next().unwrap_or_default();
+    RESOURCES.contains(&resource) || parts.nth(1) == Some("token")
+}
+
+fn redact(value: &mut Value) {
+    let secret_kind =
+        |object: &Value| object["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind));
+    if secret_kind(value) {
+        *value = LEFT_OUT.into();
+        return;
+    }
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(redact),
+        Value::Object(members) => {
+            // An operation of a JSON patch names the member in its path.
+            let patched = members.get("path").and_then(Value::as_str).is_some_and(|path| {
+                path.split('/').any(|part| SECRETS.contains(&part.replace("~1", "/").as_str()))
+            });
+            for (name, member) in members.iter_mut() {
+                if SECRETS.contains(&name.as_str()) || (patched && name == "value") {
+                    *member = LEFT_OUT.into();
+                } else {
+                    redact(member);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A command line that sends the same request.
+pub(super) fn curl(client: &Client, request: &Prepared) -> Result<String, Error> {
+    let shared = &client.shared;
+    let mut line = format!("curl -v -X {}", request.method);
+    let mut header = |name: &HeaderName, value: &HeaderValue| {
+        let value = if is_secret(name, value) {
+            LEFT_OUT.into()
+        } else {
+            String::from_utf8_lossy(value.as_bytes())
+        };
+        line.push_str(&format!(" -H {}", quoted(&format!("{name}: {value}"))));
+    };
+    if let Some(accept) = shared.accept.as_ref().filter(|_| !request.headers.contains_key(ACCEPT)) {
+        header(&ACCEPT, accept);
+    }
+    for (name, value) in
+        shared.headers.iter().filter(|(name, _)| !request.headers.contains_key(*name))
+    {
+        header(name, value);
+    }
+    for (name, value) in &request.headers {
+        header(name, value);
+    }
+    if shared.credentials.has_header() && !request.headers.contains_key(AUTHORIZATION) {
+        header(&AUTHORIZATION, &HeaderValue::from_static(LEFT_OUT));
+    }
+    if request.extra.reader.is_some() {
+        line.push_str(" --data-binary @-");
+    } else if !request.body.is_empty() {
+        let body =
+            shown(&request.path, content_type(&request.headers), &request.body, shared.shown);
+        line.push_str(&format!(" --data-binary {}", quoted(&body)));
+    }
+    line.push_str(&format!(" {}", quoted(&attempt::uri(client, request)?.to_string())));
+    Ok(line)
+}
+
+/// One word of a shell's command line.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = "application/json";
+
+    #[test]
+    fn mechanism_17_no_body_shows_a_secret() {
+        let pods = "/api/v1/namespaces/shop/configmaps/a";
+        for (path, body) in [
+            ("/api/v1/namespaces/shop/secrets", r#"{"x":"canary"}"#),
+            ("/api/v1/secrets", r#"{"x":"canary"}"#),
+            ("/api/v1/namespaces/shop/serviceaccounts/a/token", r#"{"status":{"x":"canary"}}"#),
+            ("/apis/authentication.k8s.io/v1/tokenreviews", r#"{"spec":{"x":"canary"}}"#),
+            (pods, r#"{"kind":"List","items":[{"kind":"Secret","x":"canary"}]}"#),
+            (pods, r#"{"data":{"a":"canary"},"stringData":["canary"]}"#),
+            (pods, r#"{"deep":[{"token":"canary","password":"canary"}]}"#),
+            (pods, r#"[{"op":"add","path":"/data/a","value":"canary"}]"#),
+            (
+                pods,
+                r#"{"metadata":{"annotations":
+                    {"kubectl.kubernetes.io/last-applied-configuration":"canary"}}}"#,
+            ),
+        ] {
+            let text = shown(path, JSON, body.as_bytes(), SHOWN);
+            assert!(!text.contains("canary") && text.contains(LEFT_OUT), "{path}: {text}");
+        }
+        let text = shown(pods, "text/plain", b"canary", SHOWN);
+        assert_eq!(text, "6 bytes of \"text/plain\", not shown");
+    }
+
+    #[test]
+    fn mechanism_17_a_body_is_cut_at_a_kibibyte() {
+        let body = format!(r#"{{"x":"{}"}}"#, "é".repeat(4000));
+        let text = shown("/api/v1/pods", JSON, body.as_bytes(), SHOWN);
+        assert!(text.starts_with(r#"{"x":"éé"#) && text.len() < 1100, "{}", text.len());
+        assert!(text.ends_with("… (8008 bytes)"), "{text}");
+    }
+
+    #[test]
+    fn a_shell_takes_any_text_as_one_word() {
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+    }
+}
