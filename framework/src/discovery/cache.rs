@@ -81,11 +81,20 @@ impl Cache {
         Want { from, oldest: None, shares_failure_from: from, bends: false }
     }
 
-    /// A valid catalog that is newer than read `number`; a read under way will do.
-    pub(super) fn want_after(&self, number: u64) -> Want {
+    /// A valid catalog that is newer than read `number`; a read under way will do, and so will one
+    /// that failed after `since`.
+    pub(super) fn want_after(&self, number: u64, since: Option<Instant>) -> Want {
         let state = self.state.lock();
         let from = state.valid_from.max(number + 1);
-        Want { from, oldest: None, shares_failure_from: from.max(state.ended + 1), bends: false }
+        let failed = state.failed.as_ref();
+        let just_failed = failed.filter(|failed| since.is_none_or(|since| failed.at > since));
+        let shares_failure_from = just_failed.map_or(state.ended + 1, |failed| failed.number);
+        Want {
+            from,
+            oldest: None,
+            shares_failure_from: from.max(shares_failure_from),
+            bends: false,
+        }
     }
 
     pub(super) fn invalidate(&self) {

@@ -270,7 +270,7 @@ impl Discovery {
         if now.saturating_duration_since(kept.asked_at) < MISS_AGE {
             return Err(missed);
         }
-        let want = self.cache.want_after(kept.number);
+        let want = self.cache.want_after(kept.number, now.checked_sub(MISS_AGE));
         let kept = self.cache.get(&self.client, want).await?;
         look(&kept.catalog).map(|found| found.info.clone())
     }

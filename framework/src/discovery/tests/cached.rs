@@ -180,3 +180,20 @@ async fn a_missing_name_causes_one_new_read_and_not_one_per_question() {
     }
     assert_eq!(script.count("/apis"), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_name_asks_a_failing_server_no_more_often_than_a_good_one() {
+    let script = cluster(&[]);
+    let discovery = script.discovery();
+    assert!(discovery.find("pods").await.is_ok());
+    tokio::time::advance(MINUTE).await;
+    script.only("/apis", Reply::Answer(500, "etcd is down".to_owned()));
+    for _ in 0..10 {
+        let error = discovery.find("widgets").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+    }
+    assert_eq!(script.count("/apis"), 2);
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert!(discovery.find("widgets").await.is_err());
+    assert_eq!(script.count("/apis"), 3);
+}
