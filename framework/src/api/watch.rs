@@ -137,7 +137,9 @@ impl<K: Resource> WatchStream<K> {
     /// # Errors
     /// [`Expired`](ErrorKind::Expired) when the version is too old;
     /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
-    /// [`Transport`](ErrorKind::Transport) when the connection broke.
+    /// [`Transport`](ErrorKind::Transport) when the connection broke;
+    /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the watch was to last
+    /// (an hour if nothing was said), or an event that had begun did not end within 30 s.
     /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
@@ -156,6 +158,9 @@ impl<K: Resource> WatchStream<K> {
                             Part::TooLarge(_) => None,
                         });
                     });
+                    if let Some(stream) = &mut self.bytes {
+                        stream.partial(self.splitter.is_inside(), !self.ready.is_empty());
+                    }
                 }
                 Some(Err(error)) => {
                     self.bytes = None;

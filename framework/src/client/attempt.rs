@@ -1,14 +1,16 @@
 //! One attempt: the request as HTTP, and the answer's way back.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
 use http::{HeaderMap, HeaderValue, StatusCode, Uri};
-use http_body_util::BodyExt;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use tower::ServiceExt;
 
+use super::body::{ERROR_BODY_LIMIT, Ended, Reader};
+use super::gzip;
 use super::retry::Outcome;
 use super::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
 use super::warning::{self, WarningHandler};
@@ -16,10 +18,8 @@ use super::{Client, Prepared, Verb, trace};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
 use crate::wire::status;
 
-/// Largest answer that [`Client::send`] reads.
-const BODY_LIMIT: usize = 64 << 20;
-/// Largest error answer that is read.
-const ERROR_BODY_LIMIT: usize = 1 << 20;
+/// The text of an error answer must have come within this time; what has come by then is used.
+const ERROR_BODY_TIME: Duration = Duration::from_secs(5);
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A good answer.
@@ -112,7 +112,17 @@ impl Outgoing<'_> {
             headers.insert(AUTHORIZATION, credentials.clone());
         }
         http.extensions_mut().insert(mark);
+        if self.wants_gzip() {
+            http.extensions_mut().insert(gzip::Wanted);
+        }
         Ok(http)
+    }
+
+    /// Whole answers and lists come compressed; watches and logs are small pieces that must come
+    /// at once.
+    fn wants_gzip(&self) -> bool {
+        let compressible = self.whole || self.request.verb == Verb::List;
+        compressible && self.request.verb != Verb::Watch && self.client.shared.tuning.gzip
     }
 
     /// Sends `http` and reads what is wanted of the answer.
@@ -127,36 +137,59 @@ impl Outgoing<'_> {
         if !self.whole {
             return Ok(Answer { status, headers, read: Bytes::new(), rest: Some(body) });
         }
-        let (read, ended) = read_body(body, BODY_LIMIT).await;
-        match ended {
-            Ended::Whole => {}
+        let limit = self.request.answer_limit.unwrap_or(self.client.shared.tuning.answer_limit);
+        let mut reader = Reader::new(body, limit);
+        match reader.run().await {
+            Ended::Whole => self.whole(status, headers, reader.into_bytes()),
             Ended::TooLong => {
-                let (what, mebibytes) = (&self.request.what, BODY_LIMIT >> 20);
-                let text = format!("cannot {what}: the answer is larger than {mebibytes} MiB");
-                return Err(Failure::Final(Error::new(ErrorKind::Decode, text)));
+                let why = format!("the answer is larger than {}", Size(limit));
+                Err(Failure::Final(self.unusable(status, &why)))
+            }
+            Ended::Undecodable(error) => {
+                let unusable = self.unusable(status, &error.to_string());
+                Err(Failure::Final(unusable.because(error)))
             }
             Ended::Broken(error) => {
-                return Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) });
+                Err(Failure::Broken { outcome: Outcome::Lost, source: Some(error) })
             }
         }
+    }
+
+    /// A good answer, unless its body says otherwise: a Status counts for more than the code that it
+    /// came with.
+    fn whole(
+        &self,
+        status: StatusCode,
+        headers: HeaderMap,
+        read: Bytes,
+    ) -> Result<Answer, Failure> {
         trace::answer(&self.client.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
-            // A Status says more than the code that it came with.
             let (code, size) = (status.code, read.len());
             return Err(Failure::Status { status, code, retry_after: None, size });
         }
         Ok(Answer { status, headers, read, rest: None })
     }
 
+    /// A good answer whose body is of no use; asking again would bring the same.
+    fn unusable(&self, status: StatusCode, why: &str) -> Error {
+        let (what, code) = (&self.request.what, status.as_u16());
+        let text = format!("cannot {what}: the server answered {code}, but {why}");
+        Error::new(ErrorKind::Decode, text)
+    }
+
+    /// Reads an error answer to its end, so that its connection can be used again. A broken, slow or
+    /// endless one is an answer all the same.
     async fn error_answer(
         &self,
         code: StatusCode,
         headers: &HeaderMap,
         body: ResponseBody,
     ) -> Failure {
-        // A broken error answer is an answer all the same. It is read to its end, within reason, so
-        // that the connection can be used again.
-        let (read, _) = read_body(body, ERROR_BODY_LIMIT).await;
+        let mut reader = Reader::new(body, ERROR_BODY_LIMIT);
+        let clock = &self.client.shared.seams.clock;
+        let _ = clock.within(ERROR_BODY_TIME, reader.run()).await;
+        let read = reader.into_bytes();
         trace::answer(&self.client.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);
         let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
@@ -198,6 +231,11 @@ pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
 
 /// What the stack's error says about the attempt; an unknown one leaves doubt.
 fn broken(error: BoxError) -> Failure {
+    // A layer that speaks for itself is not contradicted.
+    let error = match error.downcast::<Error>() {
+        Ok(own) => return Failure::Final(*own),
+        Err(error) => error,
+    };
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error);
     let mut outcome = Outcome::Lost;
     while let Some(source) = cause {
@@ -210,42 +248,17 @@ fn broken(error: BoxError) -> Failure {
     Failure::Broken { outcome, source: Some(error) }
 }
 
-/// How the reading of a body ended.
-enum Ended {
-    Whole,
-    TooLong,
-    Broken(BoxError),
-}
+/// Bytes, as a person says them.
+struct Size(usize);
 
-/// At most `limit` bytes of a body.
-async fn read_body(mut body: ResponseBody, limit: usize) -> (Bytes, Ended) {
-    let mut read: Vec<u8> = Vec::new();
-    let mut first = Bytes::new();
-    loop {
-        let data = match body.frame().await {
-            None => break,
-            Some(Err(error)) => return (joined(first, read), Ended::Broken(error)),
-            Some(Ok(frame)) => frame.into_data().unwrap_or_default(),
-        };
-        if first.len() + read.len() + data.len() > limit {
-            return (joined(first, read), Ended::TooLong);
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            bytes if bytes >= 1 << 20 && bytes % (1 << 20) == 0 => write!(f, "{} MiB", bytes >> 20),
+            bytes if bytes >= 1 << 10 && bytes % (1 << 10) == 0 => write!(f, "{} KiB", bytes >> 10),
+            bytes => write!(f, "{bytes} bytes"),
         }
-        if first.is_empty() && read.is_empty() {
-            // A body of one piece, as most are, is not copied.
-            first = data;
-            continue;
-        }
-        if read.is_empty() {
-            read.extend_from_slice(&std::mem::take(&mut first));
-        }
-        read.extend_from_slice(&data);
     }
-    (joined(first, read), Ended::Whole)
-}
-
-/// One of the two is empty.
-fn joined(first: Bytes, read: Vec<u8>) -> Bytes {
-    if read.is_empty() { first } else { read.into() }
 }
 
 /// Refuses paths that would be another path once a server or proxy has tidied them.
@@ -260,21 +273,4 @@ pub(super) fn check_path(request: &Prepared) -> Result<(), Error> {
     }
     let text = format!("cannot {}: `{path}` is no path to send a request to", request.what);
     Err(Error::new(ErrorKind::Usage, text))
-}
-
-#[cfg(test)]
-mod tests {
-    use http_body_util::Full;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_body_is_read_up_to_its_limit() {
-        let body =
-            || Full::new(Bytes::from_static(b"12345")).map_err(|e| match e {}).boxed_unsync();
-        let (read, ended) = read_body(body(), 5).await;
-        assert!(read == "12345" && matches!(ended, Ended::Whole));
-        let (_, ended) = read_body(body(), 4).await;
-        assert!(matches!(ended, Ended::TooLong));
-    }
 }

@@ -19,8 +19,9 @@ use super::dial::Dialer;
 use super::limit::{RateLimiter, TokenBucket};
 use super::pool::Pool;
 use super::retry::Budgets;
-use super::tls::{Tls, default_provider};
+use super::tls::{Tls, TlsSettings, default_provider};
 use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
+use super::tuning::Tuning;
 use super::warning::{LogWarnings, WarningHandler};
 use super::{Client, trace};
 use crate::clock::Clock;
@@ -35,6 +36,36 @@ const DEFAULT_BURST: u32 = 10;
 const JSON: &str = "application/json";
 
 type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
+
+/// What was said about the transport; what was not is the environment's to say, or a default.
+#[derive(Clone, Copy, Debug, Default)]
+struct Settings {
+    http2: Option<bool>,
+    pings: Option<(Duration, Duration)>,
+    max_age: Option<Duration>,
+    head: Option<Duration>,
+    answer_limit: Option<usize>,
+    gzip: Option<bool>,
+}
+
+impl Settings {
+    fn over(self, tuning: Tuning) -> Tuning {
+        let (ping_interval, ping_timeout) = match self.pings {
+            Some((interval, timeout)) => (Some(interval).filter(|i| !i.is_zero()), timeout),
+            None => (tuning.ping_interval, tuning.ping_timeout),
+        };
+        Tuning {
+            http2: self.http2.unwrap_or(tuning.http2),
+            ping_interval,
+            ping_timeout,
+            max_age: self.max_age.or(tuning.max_age),
+            head: self.head.unwrap_or(tuning.head),
+            list_head: self.head.map_or(tuning.list_head, |head| head * 3),
+            answer_limit: self.answer_limit.unwrap_or(tuning.answer_limit),
+            gzip: self.gzip.unwrap_or(tuning.gzip),
+        }
+    }
+}
 
 /// Configures a [`Client`].
 #[derive(Default)]
@@ -54,6 +85,7 @@ pub struct ClientBuilder {
     backoff: Option<BackoffFactory>,
     warnings: Option<Arc<dyn WarningHandler>>,
     shown: Option<usize>,
+    settings: Settings,
     layers: Vec<Wrap>,
 }
 
@@ -169,9 +201,114 @@ impl ClientBuilder {
         self
     }
 
-    /// Wraps each attempt of each request. Layers added later are further out; the innermost
-    /// service sends. A layer that makes a request of its own must keep the extensions of the one
-    /// that it got: deadlines and retries travel in them.
+    /// Offer HTTP/2 to the server? Default: yes, unless the variable `DISABLE_HTTP2` says otherwise.
+    /// Without it each request and each watch has a connection of its own.
+    #[must_use]
+    pub fn http2(mut self, offer: bool) -> Self {
+        self.settings.http2 = Some(offer);
+        self
+    }
+
+    /// Pings an HTTP/2 connection that was silent for `interval`, and gives it up when no answer comes
+    /// within `timeout`. Default: 30 s and 15 s, as in client-go, or what the variables
+    /// `HTTP2_READ_IDLE_TIMEOUT_SECONDS` and `HTTP2_PING_TIMEOUT_SECONDS` say. An `interval` of zero
+    /// is no pings.
+    #[must_use]
+    pub fn http2_pings(mut self, interval: Duration, timeout: Duration) -> Self {
+        self.settings.pings = Some((interval, timeout));
+        self
+    }
+
+    /// Connections older than this get no new requests; those that they carry end in peace. Each
+    /// one's own age is up to a fifth shorter, at random. Spreads long-lived clients over the servers
+    /// behind a load balancer. Default: none, a connection lives for as long as its server lets it.
+    #[must_use]
+    pub fn max_connection_age(mut self, age: Duration) -> Self {
+        self.settings.max_age = Some(age);
+        self
+    }
+
+    /// Time in which the head of an answer to a get or a watch must come before another connection is
+    /// tried; a list has three times that. Writes have all the time of their call, because giving up
+    /// early leaves their fate unknown. Default: 10 s.
+    #[must_use]
+    pub fn head_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.head = Some(timeout);
+        self
+    }
+
+    /// Largest answer that is read as a whole, in bytes, decoded. Default: 64 MiB. Streams have no
+    /// such limit.
+    #[must_use]
+    pub fn max_answer(mut self, bytes: usize) -> Self {
+        self.settings.answer_limit = Some(bytes);
+        self
+    }
+
+    /// Ask for answers in gzip? Default: yes, but never for watches and logs. API servers compress
+    /// what is larger than 128 KiB. Worth turning off where the network is fast and CPU is dear.
+    #[must_use]
+    pub fn compression(mut self, ask: bool) -> Self {
+        self.settings.gzip = Some(ask);
+        self
+    }
+
+    /// Wraps each attempt of each request, retries included. Layers added later are further out; the
+    /// innermost service sends.
+    ///
+    /// A layer that makes a request of its own must keep the extensions of the one that it got:
+    /// deadlines and retries travel in them. An error of a layer leaves the fate of the request in
+    /// doubt, so a write that ends in one is [`Ambiguous`](ErrorKind::Ambiguous) and a read is tried
+    /// again. A layer that knows better returns a [`windlass::Error`](Error): it reaches the caller
+    /// as it is, and nothing is tried again. Errors of the inner service should be handed on as they
+    /// are, or as a source.
+    ///
+    /// Answers pass layers in plain: gzip is decoded further in.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use std::task::{Context, Poll};
+    ///
+    /// use tower::{Layer, Service};
+    /// use windlass::client::{Client, ClientConfig, HttpRequest};
+    ///
+    /// /// Counts attempts, and marks them for the audit log.
+    /// #[derive(Clone, Default)]
+    /// struct Marked(Arc<AtomicUsize>);
+    ///
+    /// #[derive(Clone)]
+    /// struct Marking<S>(S, Arc<AtomicUsize>);
+    ///
+    /// impl<S> Layer<S> for Marked {
+    ///     type Service = Marking<S>;
+    ///     fn layer(&self, inner: S) -> Marking<S> {
+    ///         Marking(inner, Arc::clone(&self.0))
+    ///     }
+    /// }
+    ///
+    /// impl<S: Service<HttpRequest>> Service<HttpRequest> for Marking<S> {
+    ///     type Response = S::Response;
+    ///     type Error = S::Error;
+    ///     type Future = S::Future;
+    ///
+    ///     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+    ///         self.0.poll_ready(cx)
+    ///     }
+    ///
+    ///     fn call(&mut self, mut request: HttpRequest) -> S::Future {
+    ///         let attempt = self.1.fetch_add(1, Ordering::Relaxed);
+    ///         request.headers_mut().insert("x-attempt", attempt.into());
+    ///         self.0.call(request)
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let config = ClientConfig::new("http://127.0.0.1:8001")?;
+    /// let client = Client::builder().config(config).layer(Marked::default()).build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn layer<L, S>(mut self, layer: L) -> Self
     where
@@ -204,9 +341,11 @@ impl ClientBuilder {
             Error::new(ErrorKind::Config, "a client needs a cluster: give it a ClientConfig")
         })?;
         config.check()?;
+        let tuning = Tuning::from_env(|name| std::env::var(name).ok());
+        let tuning = self.settings.over(tuning);
         let tls = match config.server.scheme_str() {
             Some("http") => None,
-            _ => Some(Arc::new(self.tls(config)?)),
+            _ => Some(Arc::new(self.tls(config, tuning.http2)?)),
         };
         let seams = self.seams.get_or_insert_default().clone();
         let credentials = Arc::new(Credentials::new(config.auth.clone(), seams.clock));
@@ -217,14 +356,16 @@ impl ClientBuilder {
             tls,
             credentials: Arc::clone(&credentials),
         };
-        Ok(self.assemble(Arc::new(dialer), credentials, rotating))
+        Ok(self.assemble(Arc::new(dialer), credentials, rotating, tuning))
     }
 
     /// As [`build`](Self::build) over `connector`, which cannot fail.
     pub(crate) fn build_over(self, connector: Arc<dyn Connect>) -> Client {
         let source = self.config.as_ref().map(|config| config.auth.clone()).unwrap_or_default();
         let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
-        self.assemble(connector, Arc::new(Credentials::new(source, clock)), None)
+        let credentials = Arc::new(Credentials::new(source, clock));
+        let tuning = self.settings.over(Tuning::default());
+        self.assemble(connector, credentials, None, tuning)
     }
 
     /// The backoff that the environment asks for.
@@ -261,7 +402,7 @@ impl ClientBuilder {
         self.content_type.as_deref().unwrap_or(JSON)
     }
 
-    fn tls(&self, config: &ClientConfig) -> Result<Tls, Error> {
+    fn tls(&self, config: &ClientConfig, http2: bool) -> Result<Tls, Error> {
         let provider = self.provider.clone().or_else(default_provider).ok_or_else(|| {
             Error::new(
                 ErrorKind::Config,
@@ -275,7 +416,8 @@ impl ClientBuilder {
                 "insecure-skip-tls-verify: anybody on the network can pose as the API server"
             );
         }
-        let tls = Tls::new(config.tls.clone(), provider);
+        let settings = TlsSettings { http1_only: !http2, ..config.tls.clone() };
+        let tls = Tls::new(settings, provider);
         let with_origin = |error: Error| {
             let origin = config.origin();
             Error::new(ErrorKind::Config, format!("{origin}: TLS cannot be set up")).because(error)
@@ -290,12 +432,14 @@ impl ClientBuilder {
         connector: Arc<dyn Connect>,
         credentials: Arc<Credentials>,
         rotating: Option<Arc<Tls>>,
+        tuning: Tuning,
     ) -> Client {
         let seams = self.seams.clone().unwrap_or_default();
         let limiter = self.limiter(&seams.clock);
         let (accept, content_type) = (self.accepted(), self.media_type().to_owned());
         let no_backoff: BackoffFactory = Arc::new(|| Arc::new(NoBackoff));
-        let pool = Pool::new(connector);
+        let jitter = seams.entropy.fork("client");
+        let pool = Pool::new(connector, tuning, seams.clock.clone(), jitter.clone());
         let innermost: Stack = BoxCloneSyncService::new(Transport::new(Arc::clone(&pool)));
         let stack = self.layers.into_iter().fold(innermost, |inner, wrap| wrap(inner));
         let (server, namespace, headers) = match self.config {
@@ -315,7 +459,8 @@ impl ClientBuilder {
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),
             timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
-            jitter: seams.entropy.fork("client"),
+            tuning,
+            jitter,
             accept,
             content_type,
             asked_timeout: self.timeout,
@@ -339,6 +484,7 @@ impl fmt::Debug for ClientBuilder {
         f.debug_struct("ClientBuilder")
             .field("config", &self.config)
             .field("connector", &self.connector)
+            .field("settings", &self.settings)
             .field("layers", &self.layers.len())
             .finish_non_exhaustive()
     }

@@ -20,6 +20,7 @@ use super::pool::Pool;
 use super::retry::{Budgets, Decision, Facts, MAX_RETRIES, Outcome, Why, decide, leaves_doubt};
 use super::tls::Tls;
 use super::transport::{Attempt, Stack};
+use super::tuning::Tuning;
 use super::warning::WarningHandler;
 use super::{ByteStream, Client, Prepared, Response, Verb, report, trace};
 use crate::entropy::Entropy;
@@ -31,10 +32,6 @@ use crate::metrics::names::{
 };
 use crate::seams::Seams;
 
-/// The head of an answer to a read must come within this time, or another connection is tried.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same for lists, which the server may have to collect first.
-const LIST_HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// Waits for a permit that are logged, at DEBUG; client-go's.
 const LONG_WAIT: Duration = Duration::from_millis(50);
 /// Waits for a permit that are logged at INFO, now and then; client-go's.
@@ -61,6 +58,7 @@ pub(crate) struct Shared {
     pub(super) timeout: Duration,
     /// The timeout that the builder was given, which servers are told.
     pub(super) asked_timeout: Option<Duration>,
+    pub(super) tuning: Tuning,
     pub(super) jitter: Entropy,
     pub(super) budgets: Mutex<Budgets>,
     pub(super) limiter: Option<Arc<dyn RateLimiter>>,
@@ -111,7 +109,7 @@ pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStr
     let span = span(&request);
     let call = async {
         let answer = Call::new(client, &request, false)?.run().await?;
-        Ok(streamed(answer, &request))
+        Ok(streamed(client, answer, &request))
     };
     Box::pin(call.instrument(span)).await
 }
@@ -123,7 +121,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
     let call = async {
         let mut call = Call::new(client, &request, false)?;
         match call.run().await {
-            Ok(answer) => Ok(Some(streamed(answer, &request))),
+            Ok(answer) => Ok(Some(streamed(client, answer, &request))),
             Err(error) if matches!(call.last, Some(Outcome::Lost | Outcome::TimedOut)) => {
                 tracing::debug!(%error, "an empty watch stands for one that was lost");
                 Ok(None)
@@ -134,11 +132,11 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
     Box::pin(call.instrument(span)).await
 }
 
-fn streamed(answer: Answer, request: &Prepared) -> ByteStream {
+fn streamed(client: &Client, answer: Answer, request: &Prepared) -> ByteStream {
     let body = answer
         .rest
         .unwrap_or_else(|| Full::new(answer.read).map_err(|never| match never {}).boxed_unsync());
-    ByteStream::new(body, request.what.clone())
+    ByteStream::new(body, request, client.shared.seams.clock.clone())
 }
 
 fn span(request: &Prepared) -> Span {
@@ -453,8 +451,8 @@ impl<'a> Call<'a> {
     /// would only leave their fate unknown.
     fn head_timeout(&self) -> Option<Duration> {
         match self.request.verb {
-            Verb::Get | Verb::Watch => Some(HEAD_TIMEOUT),
-            Verb::List => Some(LIST_HEAD_TIMEOUT),
+            Verb::Get | Verb::Watch => Some(self.shared.tuning.head),
+            Verb::List => Some(self.shared.tuning.list_head),
             _ => None,
         }
     }

@@ -31,7 +31,49 @@ impl Debug for Opened {
     }
 }
 
-/// Opens streams to the API server. Tests implement it over `tokio::io::duplex`.
+/// Opens streams to the API server.
+///
+/// A pipe in memory is as good as a socket: the same client speaks the same HTTP over it, on a clock
+/// that tests may pause, so hours of retries and timeouts cost milliseconds. Tests of this crate, the
+/// embedded server and simulations connect so; a tunnel or a proxy of one's own is another use. Such
+/// a connector reads no environment; TLS is its own business.
+///
+/// ```
+/// use std::future::Future;
+/// use std::io;
+/// use std::pin::Pin;
+/// use std::sync::Arc;
+///
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+/// use windlass::client::{BoxIo, Client, Connect, Prepared};
+/// use windlass::seams::Seams;
+///
+/// /// A server in memory that answers one request a connection.
+/// #[derive(Debug)]
+/// struct InMemory;
+///
+/// impl Connect for InMemory {
+///     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+///         Box::pin(async {
+///             let (ours, mut theirs) = tokio::io::duplex(64 * 1024);
+///             tokio::spawn(async move {
+///                 let mut request = [0; 4096];
+///                 theirs.read(&mut request).await?;
+///                 theirs.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi").await
+///             });
+///             Ok(Box::new(ours) as BoxIo)
+///         })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), windlass::Error> {
+/// let client = Client::over(Arc::new(InMemory), Seams::system());
+/// let answer = client.send(Prepared::get("/version", "read the version")).await?;
+/// assert_eq!(answer.body, "hi");
+/// # Ok(())
+/// # }
+/// ```
 pub trait Connect: Debug + Send + Sync + 'static {
     /// Opens one stream.
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>>;

@@ -98,3 +98,24 @@ impl std::fmt::Display for TlsFailed {
 }
 
 impl std::error::Error for TlsFailed {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A5 over HTTP/1.1: the system asks a silent peer after 30 s, and gives it up 15 s later.
+    #[tokio::test]
+    async fn a5_the_system_notices_a_half_open_connection_within_45_seconds() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let tcp = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        tune(&tcp).unwrap();
+        let socket = SockRef::from(&tcp);
+        assert!(socket.keepalive().unwrap());
+        let probes = socket.tcp_keepalive_retries().unwrap();
+        let idle = socket.tcp_keepalive_time().unwrap();
+        let noticed = idle + socket.tcp_keepalive_interval().unwrap() * probes;
+        assert_eq!(noticed, Duration::from_secs(45));
+        #[cfg(target_os = "linux")]
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(45)));
+    }
+}

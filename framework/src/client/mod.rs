@@ -9,6 +9,7 @@
 mod attempt;
 mod auth;
 mod backoff;
+mod body;
 mod bounds;
 mod builder;
 mod call;
@@ -17,6 +18,7 @@ mod connect;
 mod dial;
 mod exec;
 mod gate;
+mod gzip;
 mod limit;
 mod payload;
 mod place;
@@ -31,6 +33,7 @@ mod stream;
 mod tls;
 mod trace;
 mod transport;
+mod tuning;
 mod warning;
 
 pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff};

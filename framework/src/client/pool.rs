@@ -1,8 +1,9 @@
 //! Keeps connections open between requests.
 //!
 //! HTTP/1.1 connections carry one request at a time and wait idle between two; HTTP/2 connections
-//! are shared. The pool reads no clock: idle connections are few, a closed one is noticed when it is
-//! taken, and HTTP/2 connections ping on tokio's time. So a run on a paused clock repeats itself.
+//! are shared. A closed connection is noticed when it is taken; pings, ages and idle times are read
+//! from the clock, so a run on a paused clock repeats itself. Not here: what becomes of a request
+//! whose connection breaks (`transport`).
 
 use std::fmt;
 use std::io;
@@ -12,20 +13,32 @@ use std::time::Duration;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::connect::{Connect, Opened};
 use super::payload::RequestBody;
+use super::tuning::Tuning;
+use crate::clock::Clock;
+use crate::entropy::Entropy;
 
 /// Idle HTTP/1.1 connections that are kept.
 const MAX_IDLE: usize = 32;
+/// Time after which an idle HTTP/1.1 connection is not used again, as in Go's client: the other end,
+/// or something between, may have forgotten it.
+const IDLE_TIME: Duration = Duration::from_secs(90);
 /// Requests on one HTTP/2 connection before another is opened: what every server allows. If one
 /// allows less, requests wait in line, and the first that waits too long has a new one opened.
 const MAX_STREAMS: usize = 100;
-const PING_INTERVAL: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(15);
-/// Flow-control windows, as Go's HTTP/2 client has them for one stream.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 16 << 20;
+/// Most that a server can send ahead of a slow reader: 100 MB/s at a round trip of 10 ms.
+const STREAM_WINDOW: u32 = 1 << 20;
+/// Of all streams together: as much as all of them, so that slow readers never stop another.
+const CONNECTION_WINDOW: u32 = (MAX_STREAMS as u32 + 28) * STREAM_WINDOW;
+/// Payload of a frame that a server may send, the protocol's default and smallest.
+const MAX_FRAME: u32 = 16 << 10;
+/// Bytes of an answer's head. Of HTTP/1.1 it is the read buffer, too.
+const MAX_HEAD: usize = 64 << 10;
+/// Headers of an HTTP/1.1 answer; an API server may add a hundred warnings.
+const MAX_HEADERS: usize = 256;
 
 pub(crate) type Http1 = http1::SendRequest<RequestBody>;
 pub(crate) type Http2 = http2::SendRequest<RequestBody>;
@@ -33,6 +46,9 @@ pub(crate) type Http2 = http2::SendRequest<RequestBody>;
 /// The connections of one client.
 pub(crate) struct Pool {
     connector: Arc<dyn Connect>,
+    tuning: Tuning,
+    clock: Clock,
+    jitter: Entropy,
     state: Mutex<State>,
     /// Held while a connection is opened that others may come to share.
     dialing: tokio::sync::Mutex<()>,
@@ -41,7 +57,7 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct State {
     protocol: Option<Protocol>,
-    idle: Vec<Http1>,
+    idle: Vec<Idle>,
     shared: Vec<Shared>,
     next_id: u64,
     /// How often all connections were retired; those of an earlier era are not kept.
@@ -54,15 +70,42 @@ enum Protocol {
     Http2,
 }
 
+/// When and until when a connection may be used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticket {
+    era: u64,
+    /// Gets no more requests from then on.
+    expires: Option<Instant>,
+}
+
+impl Ticket {
+    fn is_expired(&self, now: Instant) -> bool {
+        self.expires.is_some_and(|expires| now >= expires)
+    }
+}
+
+struct Idle {
+    sender: Http1,
+    ticket: Ticket,
+    since: Instant,
+}
+
+impl Idle {
+    fn is_usable(&self, now: Instant) -> bool {
+        !self.ticket.is_expired(now) && now.saturating_duration_since(self.since) < IDLE_TIME
+    }
+}
+
 struct Shared {
     id: u64,
     sender: Http2,
+    ticket: Ticket,
     users: Arc<()>,
 }
 
 /// Room for one request on a connection.
 pub(crate) enum Lease {
-    Http1 { sender: Http1, era: u64, reused: bool },
+    Http1 { sender: Http1, ticket: Ticket, reused: bool },
     Http2 { sender: Http2, user: Arc<()>, id: u64, reused: bool },
 }
 
@@ -75,15 +118,21 @@ impl Lease {
 
     /// Returns it unused.
     pub(crate) fn give_back(self, pool: &Pool) {
-        if let Self::Http1 { sender, era, .. } = self {
-            pool.put(sender, era);
+        if let Self::Http1 { sender, ticket, .. } = self {
+            pool.put(sender, ticket);
         }
     }
 }
 
 impl Pool {
-    pub(crate) fn new(connector: Arc<dyn Connect>) -> Arc<Self> {
-        Arc::new(Self { connector, state: Mutex::default(), dialing: tokio::sync::Mutex::new(()) })
+    pub(crate) fn new(
+        connector: Arc<dyn Connect>,
+        tuning: Tuning,
+        clock: Clock,
+        jitter: Entropy,
+    ) -> Arc<Self> {
+        let dialing = tokio::sync::Mutex::new(());
+        Arc::new(Self { connector, tuning, clock, jitter, state: Mutex::default(), dialing })
     }
 
     /// A connection with room for a request: one that is open, or with `fresh` always a new one.
@@ -96,17 +145,20 @@ impl Pool {
         }
         // Whoever waited for this turn finds the connection that the one before has opened.
         let _turn = self.dialing.lock().await;
-        if !fresh && let Some(lease) = self.state.lock().share() {
+        if !fresh && let Some(lease) = self.state.lock().share(self.clock.now()) {
             return Ok(lease);
         }
         self.dial().await
     }
 
-    /// Takes a finished connection back, unless it was retired meanwhile.
-    pub(crate) fn put(&self, sender: Http1, era: u64) {
+    /// Takes a finished connection back, unless it was retired meanwhile or is too old.
+    pub(crate) fn put(&self, sender: Http1, ticket: Ticket) {
+        let now = self.clock.now();
         let mut state = self.state.lock();
-        if era == state.era && !sender.is_closed() && state.idle.len() < MAX_IDLE {
-            state.idle.push(sender);
+        state.idle.retain(|idle| idle.is_usable(now));
+        let usable = ticket.era == state.era && !ticket.is_expired(now) && !sender.is_closed();
+        if usable && state.idle.len() < MAX_IDLE {
+            state.idle.push(Idle { sender, ticket, since: now });
         }
     }
 
@@ -125,16 +177,21 @@ impl Pool {
 
     async fn pooled(&self) -> Option<Lease> {
         loop {
-            let (mut sender, era) = {
+            let now = self.clock.now();
+            let Idle { mut sender, ticket, .. } = {
                 let mut state = self.state.lock();
-                if let Some(lease) = state.share() {
+                if let Some(lease) = state.share(now) {
                     return Some(lease);
                 }
-                (state.idle.pop()?, state.era)
+                let idle = state.idle.pop()?;
+                if !idle.is_usable(now) {
+                    continue;
+                }
+                idle
             };
             // Its last answer was read to the end, so it gets ready at once, or is closed.
             if sender.ready().await.is_ok() {
-                return Some(Lease::Http1 { sender, era, reused: true });
+                return Some(Lease::Http1 { sender, ticket, reused: true });
             }
         }
     }
@@ -142,25 +199,41 @@ impl Pool {
     async fn dial(&self) -> io::Result<Lease> {
         let era = self.state.lock().era;
         let Opened { io, http2 } = self.connector.open().await?;
+        let ticket = Ticket { era, expires: self.expiry() };
         let io = TokioIo::new(io);
         if http2 {
-            let (sender, connection) = http2::Builder::new(TokioExecutor::new())
-                .timer(TokioTimer::new())
-                .keep_alive_interval(PING_INTERVAL)
-                .keep_alive_timeout(PING_TIMEOUT)
-                .keep_alive_while_idle(true)
-                .initial_stream_window_size(STREAM_WINDOW)
-                .initial_connection_window_size(CONNECTION_WINDOW)
-                .handshake(io)
-                .await
-                .map_err(io::Error::other)?;
+            let handshake = self.http2().handshake(io).await;
+            let (sender, connection) = handshake.map_err(io::Error::other)?;
             drive(connection);
-            return Ok(self.state.lock().adopt(sender, era));
+            return Ok(self.state.lock().adopt(sender, ticket));
         }
-        let (sender, connection) = http1::handshake(io).await.map_err(io::Error::other)?;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
+        let (sender, connection) = builder.handshake(io).await.map_err(io::Error::other)?;
         drive(connection);
         self.state.lock().protocol = Some(Protocol::Http1);
-        Ok(Lease::Http1 { sender, era, reused: false })
+        Ok(Lease::Http1 { sender, ticket, reused: false })
+    }
+
+    /// The end of a connection that opens now: up to a fifth before the highest age, so that
+    /// connections that were opened together do not end together.
+    fn expiry(&self) -> Option<Instant> {
+        let age = self.tuning.max_age?;
+        Some(self.clock.now() + age.saturating_sub(self.jitter.jitter(age / 5)))
+    }
+
+    fn http2(&self) -> http2::Builder<TokioExecutor> {
+        let mut builder = http2::Builder::new(TokioExecutor::new());
+        builder
+            .timer(TokioTimer::new())
+            .keep_alive_interval(self.tuning.ping_interval)
+            .keep_alive_timeout(self.tuning.ping_timeout)
+            .keep_alive_while_idle(true)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_frame_size(MAX_FRAME)
+            .max_header_list_size(MAX_HEAD as u32);
+        builder
     }
 }
 
@@ -174,19 +247,20 @@ fn drive(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
 }
 
 impl State {
-    fn share(&mut self) -> Option<Lease> {
-        self.shared.retain(|shared| !shared.sender.is_closed());
+    fn share(&mut self, now: Instant) -> Option<Lease> {
+        // One that is too old, or said goodbye, carries its requests to their end.
+        self.shared.retain(|shared| !shared.sender.is_closed() && !shared.ticket.is_expired(now));
         let room = |shared: &&Shared| Arc::strong_count(&shared.users) <= MAX_STREAMS;
         let shared = self.shared.iter().find(room)?;
         Some(shared.lease(true))
     }
 
-    fn adopt(&mut self, sender: Http2, era: u64) -> Lease {
+    fn adopt(&mut self, sender: Http2, ticket: Ticket) -> Lease {
         self.protocol = Some(Protocol::Http2);
-        let shared = Shared { id: self.next_id, sender, users: Arc::new(()) };
+        let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()) };
         self.next_id += 1;
         let lease = shared.lease(false);
-        if era == self.era {
+        if ticket.era == self.era {
             self.shared.push(shared);
         }
         lease

@@ -75,6 +75,9 @@ pub struct Prepared {
     /// Total time for the call with all its retries, up to the last byte of the answer; for a stream
     /// up to its first byte. `None` is the client's default of 30 s.
     pub timeout: Option<Duration>,
+    /// Largest answer that is read as a whole, in bytes, decoded. `None` is the client's: 64 MiB,
+    /// unless [`ClientBuilder::max_answer`](super::ClientBuilder::max_answer) says otherwise.
+    pub answer_limit: Option<usize>,
     /// May it be sent again after a failure that left its fate unknown? True for reads, applies, and
     /// writes that carry a resourceVersion or uid precondition.
     pub repeatable: bool,
@@ -116,6 +119,7 @@ impl Prepared {
             body: Bytes::new(),
             what,
             timeout: None,
+            answer_limit: None,
             repeatable: !verb.writes(),
             scope: None,
             background: false,
@@ -156,6 +160,7 @@ impl fmt::Debug for Prepared {
             .field("body", &Length(self.body.len()))
             .field("what", &self.what)
             .field("timeout", &self.timeout)
+            .field("answer_limit", &self.answer_limit)
             .field("repeatable", &self.repeatable)
             .field("scope", &self.scope)
             .field("background", &self.background)

@@ -1,52 +1,196 @@
-//! A body that arrives in pieces.
+//! A body that arrives in pieces, and how long one waits for the next.
 
 use std::fmt;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use tokio::time::Instant;
 
+use super::gzip;
 use super::transport::ResponseBody;
-use crate::error::{Error, ErrorKind};
+use super::{Prepared, Verb};
+use crate::clock::Clock;
+use crate::error::{BoxError, Error, ErrorKind};
 
-/// The body of a watch, or of a list that is read while it arrives. Dropping it ends the request.
+/// A list that makes no progress for so long has failed.
+const LIST_IDLE: Duration = Duration::from_secs(30);
+/// Added to the time after which the server was asked to end a watch.
+const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// A piece of the content, such as a watch's event, that is begun and not ended for so long (A6).
+const PARTIAL_LIMIT: Duration = Duration::from_secs(30);
+/// Longest watch of a server that was asked for no end: twice its `--min-request-timeout` of 30 min.
+const LONGEST_WATCH: Duration = Duration::from_secs(3600);
+
+/// The body of a watch, of a log, or of a list that is read while it arrives. Dropping it ends the
+/// request.
 ///
-/// It has no deadline: a reader that expects life signs waits for the next piece within its own.
+/// It has no deadline as a whole, but one for each piece: 30 s for a list, and for a watch the
+/// `timeoutSeconds` of the request (3600 s without) and 30 s. Other streams, such as a log that is
+/// followed, may be silent for as long as their connection lives, which HTTP/2 pings and TCP
+/// keep-alives ask every 30 s. [`idle_limit`](Self::idle_limit) sets another.
+///
+/// Nothing is read ahead but what fits into buffers of fixed size (1 MiB of an HTTP/2 stream): a
+/// reader that is slow slows the server down.
 pub struct ByteStream {
     body: Option<ResponseBody>,
     what: String,
+    clock: Clock,
+    limit: Option<Duration>,
+    waited: Waited,
+}
+
+/// For how long the reader has waited; time that it spent elsewhere does not count.
+#[derive(Clone, Copy, Default)]
+struct Waited {
+    /// For the next bytes.
+    bytes: Duration,
+    /// For the end of what is begun, if something is.
+    partial: Option<Duration>,
+}
+
+impl Waited {
+    fn add(&mut self, time: Duration) {
+        self.bytes += time;
+        self.partial = self.partial.map(|partial| partial + time);
+    }
+
+    /// How much longer to wait.
+    fn left(&self, limit: Option<Duration>) -> Option<Duration> {
+        let bytes = limit.map(|limit| limit.saturating_sub(self.bytes));
+        let partial = self.partial.map(|partial| PARTIAL_LIMIT.saturating_sub(partial));
+        bytes.into_iter().chain(partial).min()
+    }
 }
 
 impl ByteStream {
-    pub(crate) fn new(body: ResponseBody, what: String) -> Self {
-        Self { body: Some(body), what }
+    pub(crate) fn new(body: ResponseBody, request: &Prepared, clock: Clock) -> Self {
+        Self {
+            body: Some(body),
+            what: request.what.clone(),
+            clock,
+            limit: default_limit(request),
+            waited: Waited::default(),
+        }
+    }
+
+    /// Longest wait for the next piece; `None` waits for as long as the connection lives. Time that
+    /// the reader spends elsewhere does not count.
+    #[must_use]
+    pub fn idle_limit(mut self, limit: Option<Duration>) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The reader has begun something and not ended it; with `another`, something else than before.
+    /// Bytes that drip in do not keep the stream alive for longer than 30 s then.
+    pub(crate) fn partial(&mut self, inside: bool, another: bool) {
+        let begun = self.waited.partial.filter(|_| !another);
+        self.waited.partial = inside.then(|| begun.unwrap_or_default());
     }
 
     /// The next piece; `None` at the end, and after an error.
     ///
     /// # Errors
-    /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) when the connection broke.
+    /// [`ErrorKind::Transport`](crate::ErrorKind::Transport) when the connection broke, or compressed
+    /// data stopped in the middle; [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) when nothing
+    /// came for too long; [`ErrorKind::Decode`](crate::ErrorKind::Decode) when what came cannot be
+    /// decompressed.
     /// # Cancel safety
-    /// Safe: no bytes are lost.
+    /// Safe: no bytes are lost, and the next call goes on waiting where this one stopped.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        loop {
-            match self.body.as_mut()?.frame().await {
-                Some(Ok(frame)) => match frame.into_data() {
-                    Ok(data) if data.is_empty() => {}
-                    Ok(data) => return Some(Ok(data)),
-                    // Trailers say nothing here.
-                    Err(_) => {}
-                },
-                Some(Err(error)) => {
-                    self.body = None;
-                    let text = format!("cannot {}: the connection broke in the answer", self.what);
-                    return Some(Err(Error::new(ErrorKind::Transport, text).because(error)));
-                }
-                None => {
-                    self.body = None;
-                    return None;
-                }
+        let body = self.body.as_mut()?;
+        let piece = {
+            let left = self.waited.left(self.limit);
+            let _waiting = Waiting::new(&self.clock, &mut self.waited);
+            match left {
+                Some(left) => self.clock.within(left, piece(body)).await,
+                None => Some(piece(body).await),
+            }
+        };
+        match piece {
+            Some(Some(Ok(data))) => {
+                self.waited.bytes = Duration::ZERO;
+                Some(Ok(data))
+            }
+            Some(None) => {
+                self.body = None;
+                None
+            }
+            Some(Some(Err(error))) => {
+                self.body = None;
+                Some(Err(self.broken(error)))
+            }
+            None => {
+                self.body = None;
+                Some(Err(self.silent()))
             }
         }
+    }
+
+    fn silent(&self) -> Error {
+        let (what, limit) = (&self.what, self.limit.unwrap_or(Duration::MAX));
+        let text = if self.waited.bytes >= limit {
+            format!("cannot {what}: nothing came for {} s", limit.as_secs_f64())
+        } else {
+            let seconds = PARTIAL_LIMIT.as_secs();
+            format!("cannot {what}: what had begun to come did not end within {seconds} s")
+        };
+        Error::new(ErrorKind::Timeout, text)
+    }
+
+    fn broken(&self, error: BoxError) -> Error {
+        let what = &self.what;
+        if gzip::is_undecodable(&*error) {
+            let text = format!("cannot {what}: {error}");
+            return Error::new(ErrorKind::Decode, text).because(error);
+        }
+        let text = format!("cannot {what}: the connection broke in the answer");
+        Error::new(ErrorKind::Transport, text).because(error)
+    }
+}
+
+fn default_limit(request: &Prepared) -> Option<Duration> {
+    match request.verb {
+        Verb::List => Some(LIST_IDLE),
+        Verb::Watch => {
+            let seconds = request.parameter("timeoutSeconds").and_then(|text| text.parse().ok());
+            let asked = seconds.map_or(LONGEST_WATCH, Duration::from_secs);
+            Some(asked.saturating_add(WATCH_GRACE))
+        }
+        _ => None,
+    }
+}
+
+/// The next piece that is not empty. Trailers say nothing here.
+async fn piece(body: &mut ResponseBody) -> Option<Result<Bytes, BoxError>> {
+    loop {
+        match body.frame().await? {
+            Err(error) => return Some(Err(error)),
+            Ok(frame) => match frame.into_data() {
+                Ok(data) if !data.is_empty() => return Some(Ok(data)),
+                _ => {}
+            },
+        }
+    }
+}
+
+/// Adds the time until it is dropped.
+struct Waiting<'a> {
+    clock: &'a Clock,
+    since: Instant,
+    waited: &'a mut Waited,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(clock: &'a Clock, waited: &'a mut Waited) -> Self {
+        Self { clock, since: clock.now(), waited }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.waited.add(self.clock.now().saturating_duration_since(self.since));
     }
 }
 
@@ -55,6 +199,7 @@ impl fmt::Debug for ByteStream {
         f.debug_struct("ByteStream")
             .field("what", &self.what)
             .field("open", &self.body.is_some())
-            .finish()
+            .field("idle_limit", &self.limit)
+            .finish_non_exhaustive()
     }
 }

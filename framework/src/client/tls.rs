@@ -52,6 +52,8 @@ pub(crate) struct TlsSettings {
     pub(crate) insecure: bool,
     /// Name that the server's certificate must carry, if not the host's.
     pub(crate) server_name: Option<String>,
+    /// Offer HTTP/1.1 only.
+    pub(crate) http1_only: bool,
 }
 
 /// Makes TLS configurations, and remembers the last one for a minute.
@@ -131,6 +133,9 @@ impl Tls {
             None => builder.with_no_client_auth(),
         };
         made.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        if self.settings.http1_only {
+            made.alpn_protocols.remove(0);
+        }
         Ok(made)
     }
 

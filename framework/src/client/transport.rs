@@ -24,8 +24,9 @@ use tower::Service;
 use tower::util::BoxCloneSyncService;
 
 use super::WriteGate;
+use super::gzip;
 use super::payload::RequestBody;
-use super::pool::{Http1, Http2, Lease, Pool};
+use super::pool::{Http1, Http2, Lease, Pool, Ticket};
 use super::retry::Outcome;
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
@@ -169,9 +170,13 @@ impl Service<HttpRequest> for Transport {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: HttpRequest) -> Self::Future {
+    fn call(&mut self, mut request: HttpRequest) -> Self::Future {
         let pool = Arc::clone(&self.pool);
-        Box::pin(async move { Ok(exchange(&pool, request).await?) })
+        let decode = gzip::ask(&mut request);
+        Box::pin(async move {
+            let answer = exchange(&pool, request).await?;
+            Ok(if decode { gzip::decoded(answer) } else { answer })
+        })
     }
 }
 
@@ -260,11 +265,11 @@ async fn send(
 ) -> Result<HttpResponse, TransportError> {
     let late = || TransportError { outcome: Outcome::TimedOut, source: None };
     match lease {
-        Lease::Http1 { mut sender, era, .. } => {
+        Lease::Http1 { mut sender, ticket, .. } => {
             let sent = sender.try_send_request(for_http1(request));
             let answer = before(until, sent).await.ok_or_else(late)?.map_err(failed)?;
             let pool = Arc::clone(pool);
-            Ok(answer.map(|body| Http1Body::new(body, (sender, era), pool).boxed_unsync()))
+            Ok(answer.map(|body| Http1Body::new(body, (sender, ticket), pool).boxed_unsync()))
         }
         Lease::Http2 { sender, user, id, .. } => {
             let sent = send_http2(sender, request);
@@ -318,12 +323,12 @@ fn was_refused(error: &hyper::Error) -> bool {
 /// Gives its connection back when it was read to the end; dropped earlier, it closes it.
 struct Http1Body {
     body: Incoming,
-    sender: Option<(Http1, u64)>,
+    sender: Option<(Http1, Ticket)>,
     pool: Arc<Pool>,
 }
 
 impl Http1Body {
-    fn new(body: Incoming, sender: (Http1, u64), pool: Arc<Pool>) -> Self {
+    fn new(body: Incoming, sender: (Http1, Ticket), pool: Arc<Pool>) -> Self {
         let mut this = Self { body, sender: Some(sender), pool };
         if this.body.is_end_stream() {
             this.finish();
@@ -332,8 +337,8 @@ impl Http1Body {
     }
 
     fn finish(&mut self) {
-        if let Some((sender, era)) = self.sender.take() {
-            self.pool.put(sender, era);
+        if let Some((sender, ticket)) = self.sender.take() {
+            self.pool.put(sender, ticket);
         }
     }
 }

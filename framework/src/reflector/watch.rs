@@ -117,15 +117,17 @@ impl Reflector {
             self.confirm(stream);
             let before = stream.progress;
             let mut outcome = Ok(());
+            let mut has_ended_one = false;
             frames.push(&chunk, &mut |part| {
+                has_ended_one = true;
                 if outcome.is_ok() {
                     stream.last_frame = clock.now();
                     outcome = self.frame(part, stream);
                 }
             });
-            let inside = frames.is_inside();
-            stream.partial_since =
-                stream.partial_since.filter(|_| inside).or_else(|| inside.then(|| clock.now()));
+            // The frame that is begun now is another one if one has ended.
+            let begun = stream.partial_since.filter(|_| !has_ended_one);
+            stream.partial_since = frames.is_inside().then(|| begun.unwrap_or_else(|| clock.now()));
             if stream.progress > before
                 && let Some(version) = self.resume.clone()
             {

@@ -68,6 +68,7 @@ pub struct Request {
     headers: HeaderMap,
     content: Content,
     timeout: Option<Duration>,
+    answer_limit: Option<usize>,
     repeatable: bool,
     background: bool,
     words: Option<String>,
@@ -117,6 +118,7 @@ impl Client {
             params: Vec::new(),
             headers: HeaderMap::new(),
             content: Content::default(),
+            answer_limit: None,
             repeatable: false,
             background: false,
             words: None,
@@ -327,6 +329,14 @@ impl Request {
     pub fn timeout(self, timeout: Duration) -> Self {
         self.change(|request| {
             request.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+            Ok(())
+        })
+    }
+
+    /// Largest answer that [`send`](Self::send) reads, in bytes, decoded. Default: the client's.
+    pub fn answer_limit(self, bytes: usize) -> Self {
+        self.change(|request| {
+            request.answer_limit = Some(bytes);
             Ok(())
         })
     }

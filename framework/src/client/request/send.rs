@@ -55,9 +55,8 @@ impl Request {
     /// Dropping it cancels the request.
     pub async fn watch(&self) -> Result<RawWatch, Error> {
         let prepared = self.assemble(true)?;
-        let (what, idle) = (prepared.what.clone(), RawWatch::idle_limit(&prepared));
-        let bytes = call::watch(&self.client, prepared).await?;
-        Ok(RawWatch::new(bytes, what, idle, self.client.seams().clock.clone()))
+        let what = prepared.what.clone();
+        Ok(RawWatch::new(call::watch(&self.client, prepared).await?, what))
     }
 
     /// The absolute URL, with its query.
@@ -124,6 +123,7 @@ impl Request {
             prepared.push_parameter("timeout", duration(timeout));
         }
         prepared.timeout = self.timeout;
+        prepared.answer_limit = self.answer_limit;
         prepared.headers = self.headers.clone();
         if !self.content.is_empty() && !prepared.headers.contains_key(CONTENT_TYPE) {
             let media_type = self.client.content_type();

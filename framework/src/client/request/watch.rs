@@ -2,20 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::client::{ByteStream, Prepared};
-use crate::clock::Clock;
+use crate::client::ByteStream;
 use crate::error::{ApiStatus, Error, ErrorKind};
 use crate::wire::{EventType, Frame, FrameSplitter, Part};
-
-/// Longest watch of an API server that is not told how long (`--min-request-timeout` 1800 s, and a
-/// random part of the same length).
-const LONGEST: Duration = Duration::from_secs(3600);
-/// Silence beyond the end of a watch that is still waited for.
-const GRACE: Duration = Duration::from_secs(30);
 
 /// What an event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -50,25 +42,11 @@ pub struct RawWatch {
     /// Events of the last piece.
     ready: VecDeque<Result<RawEvent, Error>>,
     what: String,
-    idle: Duration,
-    clock: Clock,
 }
 
 impl RawWatch {
-    pub(crate) fn new(
-        bytes: Option<ByteStream>,
-        what: String,
-        idle: Duration,
-        clock: Clock,
-    ) -> Self {
-        let (splitter, ready) = (FrameSplitter::new(), VecDeque::new());
-        Self { bytes, splitter, ready, what, idle, clock }
-    }
-
-    /// How long a watch may be silent: until the server must have ended it, and some more.
-    pub(crate) fn idle_limit(prepared: &Prepared) -> Duration {
-        let asked = prepared.parameter("timeoutSeconds").and_then(|text| text.parse().ok());
-        asked.map_or(LONGEST, Duration::from_secs).saturating_add(GRACE)
+    pub(crate) fn new(bytes: Option<ByteStream>, what: String) -> Self {
+        Self { bytes, splitter: FrameSplitter::new(), ready: VecDeque::new(), what }
     }
 
     /// Is there nothing to come? True from the beginning for the empty watch that stands for a
@@ -84,7 +62,7 @@ impl RawWatch {
     /// The server's Status for an error event, such as [`Expired`](ErrorKind::Expired);
     /// [`Decode`](ErrorKind::Decode) for a frame that is no event, or is larger than 16 MiB: the
     /// next one follows; [`Transport`](ErrorKind::Transport) when the connection broke;
-    /// [`Timeout`](ErrorKind::Timeout) after a silence of `timeoutSeconds` and 30 s.
+    /// [`Timeout`](ErrorKind::Timeout) after a silence of `timeoutSeconds` (3600 s without) and 30 s.
     /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<RawEvent, Error>> {
@@ -95,22 +73,16 @@ impl RawWatch {
                 }
                 return Some(event);
             }
-            match self.clock.within(self.idle, self.bytes.as_mut()?.next()).await {
-                Some(Some(Ok(piece))) => self.split(&piece),
-                Some(Some(Err(error))) => {
+            match self.bytes.as_mut()?.next().await {
+                Some(Ok(piece)) => self.split(&piece),
+                Some(Err(error)) => {
                     self.end();
                     return Some(Err(error));
                 }
                 // What the splitter still holds is half an event: never delivered.
-                Some(None) => {
-                    self.end();
-                    return None;
-                }
                 None => {
                     self.end();
-                    let seconds = self.idle.as_secs();
-                    let text = format!("cannot {}: nothing came for {seconds} s", self.what);
-                    return Some(Err(Error::new(ErrorKind::Timeout, text)));
+                    return None;
                 }
             }
         }
@@ -129,6 +101,9 @@ impl RawWatch {
                 Part::TooLarge(_) => Err(undecodable(what, "it is larger than 16 MiB")),
             });
         });
+        if let Some(bytes) = &mut self.bytes {
+            bytes.partial(self.splitter.is_inside(), piece.contains(&b'\n'));
+        }
     }
 }
 

@@ -2,6 +2,8 @@
 
 mod calls;
 mod connections;
+mod faults;
+mod layers;
 mod tls;
 
 use std::collections::VecDeque;

@@ -314,3 +314,19 @@ async fn a_watch_that_falls_silent_is_replaced() {
     rig.caught_up().await;
     assert_eq!(rig.server.lists(), 1, "the version is still good");
 }
+
+/// A6: what drips is one frame, not a stream that always ends inside one.
+#[tokio::test(start_paused = true)]
+async fn a6_a_busy_watch_whose_pieces_all_end_inside_a_frame_is_kept() {
+    let rig = Rig::synced(Server::new()).await;
+    rig.server.put("a", data("1"));
+    rig.caught_up().await;
+    let mark = bookmark(rig.server.version(), false);
+    let (first, second) = mark.split_at(mark.len() / 2);
+    rig.server.send(first);
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        rig.server.send(&format!("{second}{first}"));
+    }
+    assert_eq!(rig.server.requests().len(), 1);
+}

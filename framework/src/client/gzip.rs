@@ -1,0 +1,480 @@
+//! Answers in gzip, decoded while they arrive.
+//!
+//! An API server compresses answers above 128 KiB when asked; from 1.37 on it writes watches as one
+//! gzip member per event, so a body may be any number of members, and each piece is told as soon as
+//! it is there. Output is made in pieces of at most 64 KiB: what a small input grows to is the
+//! reader's limit to decide. Not here: compression of requests, and other encodings.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::{Buf, Bytes};
+use flate2::{Crc, Decompress, FlushDecompress, Status};
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH};
+use http::{HeaderMap, HeaderValue};
+use http_body::{Body, Frame};
+use http_body_util::BodyExt;
+
+use super::transport::{HttpRequest, HttpResponse, ResponseBody};
+use crate::error::BoxError;
+
+/// Most bytes of one decoded piece.
+const PIECE: usize = 64 << 10;
+/// Most bytes of a member's header, which may carry a name and a comment.
+const MOST_HEADER: usize = 64 << 10;
+
+/// Extension of a request: should its answer come in gzip? Without it, it should not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted;
+
+/// Says which encodings the answer may have; true when the answer is to be decoded here. Whoever set
+/// the header decodes the answer, too.
+pub(super) fn ask(request: &mut HttpRequest) -> bool {
+    if request.headers().contains_key(ACCEPT_ENCODING) {
+        return false;
+    }
+    let wanted = request.extensions().get::<Wanted>().is_some();
+    // No header at all would mean that any encoding is welcome.
+    let value = HeaderValue::from_static(if wanted { "gzip" } else { "identity" });
+    request.headers_mut().insert(ACCEPT_ENCODING, value);
+    true
+}
+
+/// The answer in plain: a proxy may compress it even if nobody asked.
+pub(super) fn decoded(answer: HttpResponse) -> HttpResponse {
+    let body = match encoding(answer.headers()) {
+        None => return answer,
+        Some(Ok(())) => |body| Gunzip::new(body).boxed_unsync(),
+        Some(Err(())) => |body| Foreign(body).boxed_unsync(),
+    };
+    let mut answer = answer.map(body);
+    answer.headers_mut().remove(CONTENT_LENGTH);
+    answer.headers_mut().remove(CONTENT_ENCODING);
+    answer
+}
+
+/// `None` for plain, `Err` for one that is not gzip.
+fn encoding(headers: &HeaderMap) -> Option<Result<(), ()>> {
+    let value = headers.get(CONTENT_ENCODING)?.as_bytes().trim_ascii();
+    match value.to_ascii_lowercase().as_slice() {
+        b"" | b"identity" => None,
+        b"gzip" | b"x-gzip" => Some(Ok(())),
+        _ => Some(Err(())),
+    }
+}
+
+/// Does `error` come from bytes that would be as wrong the next time?
+pub(super) fn is_undecodable(error: &(dyn std::error::Error + 'static)) -> bool {
+    matches!(error.downcast_ref(), Some(Fault::Corrupt(_) | Fault::Foreign))
+}
+
+/// Why a body cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    Corrupt(&'static str),
+    Truncated,
+    Foreign,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Corrupt(why) => write!(f, "the answer is no valid gzip: {why}"),
+            Self::Truncated => f.write_str("the answer ended in the middle of its gzip data"),
+            Self::Foreign => {
+                f.write_str("the answer has a Content-Encoding that was not asked for")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// A body whose encoding is unknown here: it ends in an error.
+struct Foreign(#[expect(dead_code, reason = "dropping it ends the request")] ResponseBody);
+
+impl Body for Foreign {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        Poll::Ready(Some(Err(Fault::Foreign.into())))
+    }
+}
+
+/// A body in gzip, read as plain.
+struct Gunzip {
+    body: ResponseBody,
+    decoder: Decoder,
+    input: Bytes,
+    ended: bool,
+}
+
+impl Gunzip {
+    fn new(body: ResponseBody) -> Self {
+        Self { body, decoder: Decoder::new(), input: Bytes::new(), ended: false }
+    }
+
+    fn end(&mut self, why: Option<BoxError>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        self.ended = true;
+        Poll::Ready(why.map(Err))
+    }
+}
+
+impl Body for Gunzip {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = &mut *self;
+        if this.ended {
+            return Poll::Ready(None);
+        }
+        loop {
+            match this.decoder.decode(&mut this.input) {
+                Err(fault) => return this.end(Some(fault.into())),
+                Ok(plain) if !plain.is_empty() => {
+                    return Poll::Ready(Some(Ok(Frame::data(plain.into()))));
+                }
+                Ok(_) => {}
+            }
+            match std::task::ready!(Pin::new(&mut this.body).poll_frame(cx)) {
+                None if this.decoder.is_between() => return this.end(None),
+                None => return this.end(Some(Fault::Truncated.into())),
+                Some(Err(error)) => return this.end(Some(error)),
+                Some(Ok(frame)) => match frame.into_data() {
+                    Ok(data) => this.input = data,
+                    Err(trailers) => return Poll::Ready(Some(Ok(trailers))),
+                },
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.ended
+    }
+}
+
+/// Where in a member the decoder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    /// In the first ten bytes; so many were read.
+    Start(usize),
+    /// In the length of the extra field.
+    ExtraLength(usize),
+    /// In the extra field; so many bytes are left.
+    Extra(usize),
+    /// In the name, which ends with a zero.
+    Name,
+    /// In the comment, which ends with a zero.
+    Comment,
+    /// In the header's checksum; so many bytes are left.
+    HeaderCrc(usize),
+    /// In the compressed data.
+    Data,
+    /// In checksum and length; so many bytes were read.
+    Trailer(usize),
+}
+
+const HAS_CRC: u8 = 2;
+const HAS_EXTRA: u8 = 4;
+const HAS_NAME: u8 = 8;
+const HAS_COMMENT: u8 = 16;
+
+/// Decodes gzip members (RFC 1952), one after another, from input of any cut.
+struct Decoder {
+    at: At,
+    flags: u8,
+    extra: usize,
+    /// Bytes of this member's header.
+    header: usize,
+    trailer: [u8; 8],
+    inflate: Box<Decompress>,
+    crc: Crc,
+}
+
+impl Decoder {
+    fn new() -> Self {
+        Self {
+            at: At::Start(0),
+            flags: 0,
+            extra: 0,
+            header: 0,
+            trailer: [0; 8],
+            inflate: Box::new(Decompress::new(false)),
+            crc: Crc::new(),
+        }
+    }
+
+    /// Is everything decoded up to the end of a member?
+    fn is_between(&self) -> bool {
+        self.at == At::Start(0)
+    }
+
+    /// Takes from `input` and gives at most a [`PIECE`]; nothing when it needs more input.
+    fn decode(&mut self, input: &mut Bytes) -> Result<Vec<u8>, Fault> {
+        let mut plain = Vec::new();
+        loop {
+            if self.at == At::Data {
+                self.inflate(input, &mut plain)?;
+                if self.at == At::Data || !plain.is_empty() {
+                    if plain.len() < PIECE / 2 {
+                        // A small event does not hold the memory of a large one.
+                        plain.shrink_to_fit();
+                    }
+                    return Ok(plain);
+                }
+            }
+            if !input.has_remaining() {
+                return Ok(plain);
+            }
+            self.framing(input.get_u8())?;
+        }
+    }
+
+    fn inflate(&mut self, input: &mut Bytes, plain: &mut Vec<u8>) -> Result<(), Fault> {
+        plain.reserve_exact(PIECE);
+        let before = self.inflate.total_in();
+        let status = self
+            .inflate
+            .decompress_vec(input, plain, FlushDecompress::None)
+            .map_err(|_| Fault::Corrupt("the compressed data is damaged"))?;
+        input.advance(usize::try_from(self.inflate.total_in() - before).unwrap_or(usize::MAX));
+        self.crc.update(plain);
+        if status == Status::StreamEnd {
+            self.at = At::Trailer(0);
+        }
+        Ok(())
+    }
+
+    /// Takes one byte of a header or trailer.
+    fn framing(&mut self, byte: u8) -> Result<(), Fault> {
+        self.header += 1;
+        if self.header > MOST_HEADER {
+            return Err(Fault::Corrupt("a header is longer than 64 KiB"));
+        }
+        match self.at {
+            At::Start(read) => return self.start(read, byte),
+            At::ExtraLength(0) => {
+                self.extra = usize::from(byte);
+                self.at = At::ExtraLength(1);
+            }
+            At::ExtraLength(_) => {
+                self.extra |= usize::from(byte) << 8;
+                self.at = At::Extra(self.extra);
+                if self.extra == 0 {
+                    self.after(HAS_EXTRA);
+                }
+            }
+            At::Extra(1) => self.after(HAS_EXTRA),
+            At::Extra(left) => self.at = At::Extra(left - 1),
+            At::Name if byte == 0 => self.after(HAS_NAME),
+            At::Comment if byte == 0 => self.after(HAS_COMMENT),
+            At::HeaderCrc(1) => self.begin_data(),
+            At::HeaderCrc(left) => self.at = At::HeaderCrc(left - 1),
+            At::Trailer(read) => return self.end(read, byte),
+            At::Name | At::Comment | At::Data => {}
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, read: usize, byte: u8) -> Result<(), Fault> {
+        match (read, byte) {
+            (0, 0x1f) | (1, 0x8b) | (2, 8) => {}
+            (0..=2, _) => return Err(Fault::Corrupt("a member does not begin as one")),
+            (3, flags) if flags & 0xe0 != 0 => return Err(Fault::Corrupt("unknown flags")),
+            (3, flags) => self.flags = flags,
+            _ => {}
+        }
+        self.at = At::Start(read + 1);
+        if read == 9 {
+            self.after(0);
+        }
+        Ok(())
+    }
+
+    /// Goes to the part of the header that follows the part with flag `done`.
+    fn after(&mut self, done: u8) {
+        let has = |flag: u8, after: &[u8]| self.flags & flag != 0 && after.contains(&done);
+        self.at = if has(HAS_EXTRA, &[0]) {
+            At::ExtraLength(0)
+        } else if has(HAS_NAME, &[0, HAS_EXTRA]) {
+            At::Name
+        } else if has(HAS_COMMENT, &[0, HAS_EXTRA, HAS_NAME]) {
+            At::Comment
+        } else if self.flags & HAS_CRC != 0 {
+            At::HeaderCrc(2)
+        } else {
+            self.begin_data();
+            return;
+        };
+    }
+
+    fn begin_data(&mut self) {
+        self.at = At::Data;
+        self.header = 0;
+        self.inflate.reset(false);
+        self.crc.reset();
+    }
+
+    fn end(&mut self, read: usize, byte: u8) -> Result<(), Fault> {
+        self.trailer[read] = byte;
+        self.at = At::Trailer(read + 1);
+        if read < 7 {
+            return Ok(());
+        }
+        let [a, b, c, d, e, f, g, h] = self.trailer;
+        if u32::from_le_bytes([a, b, c, d]) != self.crc.sum() {
+            return Err(Fault::Corrupt("the checksum does not match"));
+        }
+        if u32::from_le_bytes([e, f, g, h]) != self.crc.amount() {
+            return Err(Fault::Corrupt("the length does not match"));
+        }
+        self.at = At::Start(0);
+        self.header = 0;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, GzBuilder, write::GzEncoder};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn gzip(plain: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(plain).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    /// All that comes out of `body`, cut at `cuts`; whether it ended between two members.
+    fn decode(body: &[u8], cuts: &[usize]) -> Result<(Vec<u8>, bool), Fault> {
+        let mut decoder = Decoder::new();
+        let mut plain = Vec::new();
+        let mut from = 0;
+        for cut in cuts.iter().copied().chain([body.len()]) {
+            let cut = cut.clamp(from, body.len());
+            let mut input = Bytes::copy_from_slice(&body[from..cut]);
+            loop {
+                let piece = decoder.decode(&mut input)?;
+                assert!(piece.len() <= PIECE);
+                if piece.is_empty() {
+                    break;
+                }
+                plain.extend(piece);
+            }
+            from = cut;
+        }
+        Ok((plain, decoder.is_between()))
+    }
+
+    #[test]
+    fn a7_members_follow_one_another_and_each_is_told_when_it_is_there() {
+        let mut decoder = Decoder::new();
+        for event in ["{\"a\":1}\n", "", "{\"b\":2}\n"] {
+            let mut input = Bytes::from(gzip(event.as_bytes()));
+            let mut told = decoder.decode(&mut input).unwrap();
+            told.extend(decoder.decode(&mut input).unwrap());
+            assert_eq!(told, event.as_bytes());
+            assert!(decoder.is_between());
+        }
+    }
+
+    #[test]
+    fn every_part_of_a_header_is_skipped() {
+        for (extra, name, comment) in [
+            (None, None, None),
+            (Some(vec![7; 300]), Some("n"), Some("c")),
+            (Some(vec![]), None, Some("")),
+        ] {
+            let mut builder = GzBuilder::new();
+            if let Some(extra) = extra {
+                builder = builder.extra(extra);
+            }
+            if let Some(name) = name {
+                builder = builder.filename(name);
+            }
+            if let Some(comment) = comment {
+                builder = builder.comment(comment);
+            }
+            let mut encoder = builder.write(Vec::new(), Compression::fast());
+            encoder.write_all(b"plain").unwrap();
+            let body = encoder.finish().unwrap();
+            assert_eq!(decode(&body, &[]), Ok((b"plain".to_vec(), true)));
+            // With a checksum of the header, which flate2 does not write: flag and two bytes.
+            let at = 10;
+            let plain_header = body[3] == 0;
+            if plain_header {
+                let mut with_crc = body.clone();
+                with_crc[3] |= HAS_CRC;
+                with_crc.splice(at..at, [1, 2]);
+                assert_eq!(decode(&with_crc, &[]), Ok((b"plain".to_vec(), true)));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_gzip_or_was_damaged_is_told() {
+        let good = gzip(b"some text that is long enough to be worth compressing, long enough");
+        for at in [0, 1, 2, good.len() - 1, good.len() - 8, good.len() - 12] {
+            let mut bad = good.clone();
+            bad[at] ^= 0x55;
+            assert!(matches!(decode(&bad, &[]), Err(Fault::Corrupt(_))), "byte {at}");
+        }
+        let mut trailing = good;
+        trailing.extend(b"<html>");
+        assert!(matches!(decode(&trailing, &[]), Err(Fault::Corrupt(_))));
+        let mut endless = vec![0x1f, 0x8b, 8, HAS_NAME, 0, 0, 0, 0, 0, 0];
+        endless.resize(MOST_HEADER + 1, b'n');
+        assert!(matches!(decode(&endless, &[]), Err(Fault::Corrupt(_))));
+    }
+
+    #[test]
+    fn a_bomb_comes_out_in_small_pieces() {
+        let bomb = gzip(&vec![0; 8 << 20]);
+        assert!(bomb.len() < 64 << 10, "{}", bomb.len());
+        assert_eq!(decode(&bomb, &[]).unwrap().0.len(), 8 << 20);
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_do_not_matter_and_a_truncated_body_is_never_complete(
+            plain in proptest::collection::vec(any::<u8>(), 0..2000),
+            again in 0_usize..3,
+            mut cuts in proptest::collection::vec(0_usize..3000, 0..6),
+        ) {
+            cuts.sort_unstable();
+            let one = gzip(&plain);
+            let body = one.repeat(again + 1);
+            let whole = decode(&body, &cuts);
+            prop_assert_eq!(whole, Ok((plain.repeat(again + 1), true)));
+            for cut in cuts.iter().map(|cut| cut % one.len()).filter(|cut| *cut > 0) {
+                let end = body.len() - cut;
+                let (_, between) = decode(&body[..end], &[]).unwrap();
+                prop_assert!(!between, "{} of {}", end, body.len());
+            }
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(
+            body in proptest::collection::vec(any::<u8>(), 0..500),
+            flags in 0_u8..32,
+        ) {
+            let mut with_header = vec![0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 0];
+            with_header.extend(&body);
+            let _ = decode(&body, &[]);
+            let _ = decode(&with_header, &[3, 77, 300]);
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! API servers that are restarted one after another (A10), and whose certificate changes.
+
+use super::http2::{Dial, Peer};
+use super::pki::{Authority, Swap};
+use super::*;
+
+fn at(path: &str) -> Prepared {
+    Prepared::get(path, format!("read {path}"))
+}
+
+/// Says goodbye again and again under traffic: nothing fails, nothing is sent twice.
+async fn a10_rolling_restart(client: Client, peer: &Arc<Peer>, rounds: u32) {
+    let mut watch = client.stream(at("/ticks")).await.unwrap();
+    let mut sent = 1;
+    for round in 1..=rounds {
+        let in_flight: Vec<_> = (0..5)
+            .map(|_| {
+                let client = client.clone();
+                tokio::spawn(async move { client.send(at("/later")).await })
+            })
+            .collect();
+        sent += 5;
+        until("they are in flight", || peer.requests() == sent).await;
+        peer.farewell();
+        // The farewell is on its way: some of these are sent on a connection that is going away.
+        for _ in 0..20 {
+            client.send(create()).await.unwrap();
+            sent += 1;
+        }
+        peer.permits.add_permits(5);
+        for one in in_flight {
+            one.await.unwrap().unwrap();
+        }
+        assert_eq!(peer.requests(), sent, "round {round}: each exactly once");
+    }
+    peer.ticks.add_permits(1);
+    assert_eq!(watch.next().await.unwrap().unwrap(), "tick", "the first watch is still there");
+    assert!(peer.connections() > rounds, "{}", peer.connections());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a10_a_rolling_restart_fails_no_request_over_http2_in_memory() {
+    let peer = Peer::new(true);
+    a10_rolling_restart(Client::over(Dial::pipe(&peer), seams()), &peer, 20).await;
+}
+
+/// Loopback, TLS and ALPN: a stream is under way when `GOAWAY` comes.
+#[tokio::test]
+async fn a10_goaway_in_mid_stream_fails_nothing_on_a_socket() {
+    let authority = Authority::new();
+    let peer = Peer::new(true);
+    let address = peer.listen(Some(Swap::new(authority.server(&["h2"])))).await;
+    let config = ClientConfig::new(&format!("https://{address}")).unwrap();
+    let client = Client::new(config.with_ca(&authority.pem)).unwrap();
+    a10_rolling_restart(client, &peer, 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a10_an_http1_server_that_closes_after_its_answer_fails_nothing_in_memory() {
+    let peer = Peer::new(false);
+    let client = Client::over(Dial::pipe(&peer), seams());
+    for _ in 0..20 {
+        let first = {
+            let client = client.clone();
+            tokio::spawn(async move { client.send(at("/later")).await })
+        };
+        let before = peer.requests();
+        until("it is in flight", || peer.requests() > before).await;
+        peer.farewell();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        peer.permits.add_permits(1);
+        first.await.unwrap().unwrap();
+        client.send(create()).await.unwrap();
+        assert_eq!(peer.requests() - before, 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a10_a_connection_that_is_too_old_gets_no_new_request_and_keeps_its_streams() {
+    for http2 in [false, true] {
+        let peer = Peer::new(http2);
+        let client = Client::builder()
+            .connector(Dial::pipe(&peer))
+            .seams(seams())
+            .max_connection_age(Duration::from_secs(100))
+            .build()
+            .unwrap();
+        let mut watch = client.stream(at("/ticks")).await.unwrap();
+        client.send(create()).await.unwrap();
+        let young = peer.connections();
+        tokio::time::sleep(Duration::from_secs(79)).await;
+        client.send(create()).await.unwrap();
+        assert_eq!(peer.connections(), young, "up to a fifth shorter, not more");
+        tokio::time::sleep(Duration::from_secs(21)).await;
+        client.send(create()).await.unwrap();
+        client.send(create()).await.unwrap();
+        assert_eq!(peer.connections(), young + 1, "a new one, which is kept");
+        peer.ticks.add_permits(1);
+        assert_eq!(watch.next().await.unwrap().unwrap(), "tick");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn ages_differ_from_connection_to_connection() {
+    let peer = Peer::new(false);
+    let client = Client::builder()
+        .connector(Dial::pipe(&peer))
+        .seams(seams())
+        .max_connection_age(Duration::from_secs(50))
+        .build()
+        .unwrap();
+    let all: Vec<_> = (0..20)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send(at("/later")).await })
+        })
+        .collect();
+    until("all are in flight", || peer.requests() == 20).await;
+    peer.permits.add_permits(20);
+    for one in all {
+        one.await.unwrap().unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(45)).await;
+    let again: Vec<_> = (0..20)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.send(at("/later")).await })
+        })
+        .collect();
+    until("all are in flight", || peer.requests() == 40).await;
+    peer.permits.add_permits(20);
+    for one in again {
+        one.await.unwrap().unwrap();
+    }
+    let new = peer.connections() - 20;
+    assert!((5..=15).contains(&new), "half of them are too old: {new}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_http1_connection_that_was_idle_for_long_is_not_used_again() {
+    let peer = Peer::new(false);
+    let client = Client::over(Dial::pipe(&peer), seams());
+    client.send(get()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(89)).await;
+    client.send(get()).await.unwrap();
+    assert_eq!(peer.connections(), 1);
+    tokio::time::sleep(Duration::from_secs(91)).await;
+    client.send(get()).await.unwrap();
+    assert_eq!(peer.connections(), 2);
+}
+
+/// The server's certificate changes: to another of the same authority, to one of a stranger, back.
+async fn swap(http2: bool) {
+    let (authority, stranger) = (Authority::new(), Authority::new());
+    let protocols: &[&str] = if http2 { &["h2"] } else { &["http/1.1"] };
+    let certificate = Swap::new(authority.server(protocols));
+    let peer = Peer::new(http2);
+    let address = peer.listen(Some(Arc::clone(&certificate))).await;
+    let config = ClientConfig::new(&format!("https://{address}")).unwrap().with_ca(&authority.pem);
+    let client = short(config);
+    let mut watch = client.stream(at("/ticks")).await.unwrap();
+    client.send(create()).await.unwrap();
+    let before = peer.connections();
+
+    // While connected: what is open stays open, and trusted.
+    certificate.to(stranger.server(protocols));
+    client.send(create()).await.unwrap();
+    peer.ticks.add_permits(1);
+    assert_eq!(watch.next().await.unwrap().unwrap(), "tick");
+    assert_eq!(peer.connections(), before);
+
+    // Between connections: a stranger gets no request, whatever the verb.
+    let requests = peer.requests();
+    client.shared.pool.retire();
+    for request in [get(), create()] {
+        let error = client.send(request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
+        assert!(error.to_string().contains("TLS handshake failed"), "{error}");
+    }
+    assert_eq!((peer.requests(), peer.connections()), (requests, before));
+
+    // One of the same authority is as good as the old one.
+    certificate.to(authority.server(protocols));
+    client.send(create()).await.unwrap();
+    assert_eq!((peer.requests(), peer.connections()), (requests + 1, before + 1));
+}
+
+#[tokio::test]
+async fn a_server_certificate_that_is_swapped_costs_no_open_connection_and_fools_no_new_one_on_a_socket()
+ {
+    swap(false).await;
+    swap(true).await;
+}
+
+#[tokio::test]
+async fn a_client_that_may_not_speak_http2_does_not_offer_it_on_a_socket() {
+    let authority = Authority::new();
+    let peer = Peer::new(false);
+    let offers = Swap::new(authority.server(&["h2", "http/1.1"]));
+    let address = peer.listen(Some(offers)).await;
+    let config = ClientConfig::new(&format!("https://{address}")).unwrap().with_ca(&authority.pem);
+    let client = Client::builder().config(config).http2(false).build().unwrap();
+    client.send(create()).await.unwrap();
+}
