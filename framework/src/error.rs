@@ -4,13 +4,17 @@
 //! [`source`](std::error::Error::source). Callers decide by [`Error::kind`]; an API server's own
 //! words are in [`Error::status`].
 
+mod predicates;
+mod status;
+
+pub use status::{ApiStatus, StatusCause, StatusDetails, StatusMetadata};
+
 use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::Method;
-use serde::{Deserialize, Serialize};
 
 /// A boxed cause.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
@@ -61,52 +65,6 @@ pub enum ErrorKind {
     Cancelled,
     /// Anything else.
     Other,
-}
-
-/// The body of a Kubernetes error answer (`kind: Status`).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct ApiStatus {
-    /// `Success` or `Failure`.
-    pub status: String,
-    /// The API server's text.
-    pub message: String,
-    /// Machine-readable reason, such as `NotFound`; empty when the server gave none.
-    pub reason: String,
-    /// HTTP status code.
-    pub code: u16,
-    /// What the error is about.
-    pub details: Option<StatusDetails>,
-}
-
-/// `details` of a Status.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct StatusDetails {
-    /// Name of the object.
-    pub name: String,
-    /// API group.
-    pub group: String,
-    /// Kind or plural resource, as the server prints it.
-    pub kind: String,
-    /// Uid of the object.
-    pub uid: String,
-    /// One entry per fault.
-    pub causes: Vec<StatusCause>,
-    /// How long the server asks to wait, in seconds; 0 when it does not.
-    pub retry_after_seconds: u64,
-}
-
-/// One cause of a Status.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub struct StatusCause {
-    /// Machine-readable type of the cause.
-    pub reason: String,
-    /// Text.
-    pub message: String,
-    /// JSON path of the field.
-    pub field: String,
 }
 
 /// A write whose fate is unknown: what was sent, and to where. Its `Debug` shows of the body only the
@@ -231,16 +189,6 @@ impl Error {
     /// How long the API server asked to wait.
     pub fn retry_after(&self) -> Option<Duration> {
         self.inner.retry_after
-    }
-
-    /// Is this a 404?
-    pub fn is_not_found(&self) -> bool {
-        self.kind() == ErrorKind::NotFound
-    }
-
-    /// Did somebody else write first?
-    pub fn is_conflict(&self) -> bool {
-        self.kind() == ErrorKind::Conflict
     }
 }
 

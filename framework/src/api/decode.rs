@@ -3,14 +3,33 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::ObjectList;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceInfo};
 
+/// How the body of an answer becomes what the caller asked for.
+pub(crate) type Decoder<T> = fn(&str, &[u8], &ResourceInfo) -> Result<T, Error>;
+
 /// The object in the answer to `what`.
-pub(crate) fn decode<K: Resource>(what: &str, body: &[u8]) -> Result<K, Error> {
+pub(crate) fn object<K: Resource>(
+    what: &str,
+    body: &[u8],
+    info: &ResourceInfo,
+) -> Result<K, Error> {
+    let mut object: K = value(what, body, info)?;
+    object.set_type(info);
+    Ok(object)
+}
+
+/// Anything else in the answer to `what`.
+pub(crate) fn value<T: DeserializeOwned>(
+    what: &str,
+    body: &[u8],
+    _: &ResourceInfo,
+) -> Result<T, Error> {
     serde_json::from_slice(body).map_err(|error| undecodable(what, "the answer", error))
 }
 
@@ -25,6 +44,7 @@ struct ListMeta {
     resource_version: String,
     #[serde(rename = "continue")]
     continue_token: Option<String>,
+    remaining_item_count: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -36,47 +56,65 @@ struct RawList<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Head<'a> {
     #[serde(borrow, default)]
-    api_version: Option<Cow<'a, str>>,
-    #[serde(default)]
-    metadata: HeadMeta,
+    metadata: HeadMeta<'a>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct HeadMeta {
-    name: String,
-    namespace: String,
+struct HeadMeta<'a> {
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    namespace: Cow<'a, str>,
 }
 
-/// The list in the answer to `what`.
-pub(crate) fn decode_list<K: Resource>(
+/// A page whose objects may be undecodable one by one.
+pub(crate) struct Page<K> {
+    pub(crate) items: Vec<Result<K, Error>>,
+    pub(crate) resource_version: String,
+    pub(crate) continue_token: Option<String>,
+    pub(crate) remaining: Option<u64>,
+}
+
+/// The page in the answer to `what`.
+pub(crate) fn page<K: Resource>(
+    what: &str,
+    body: &[u8],
+    info: &ResourceInfo,
+) -> Result<Page<K>, Error> {
+    let raw: RawList<'_> =
+        serde_json::from_slice(body).map_err(|error| undecodable(what, "the answer", error))?;
+    let items = raw.items.unwrap_or_default();
+    let items = items.into_iter().map(|one| item(what, one.get(), info));
+    Ok(Page {
+        items: items.collect(),
+        resource_version: raw.metadata.resource_version,
+        continue_token: raw.metadata.continue_token.filter(|token| !token.is_empty()),
+        remaining: raw.metadata.remaining_item_count,
+    })
+}
+
+/// The list in the answer to `what`; one undecodable object is an error.
+pub(crate) fn list<K: Resource>(
     what: &str,
     body: &[u8],
     info: &ResourceInfo,
 ) -> Result<ObjectList<K>, Error> {
-    let raw: RawList<'_> =
-        serde_json::from_slice(body).map_err(|error| undecodable(what, "the answer", error))?;
-    let items = raw.items.unwrap_or_default();
-    let items = items.into_iter().map(|item| decode_item(what, item.get(), info));
+    let page: Page<K> = page(what, body, info)?;
     Ok(ObjectList {
-        items: items.collect::<Result<_, _>>()?,
-        resource_version: raw.metadata.resource_version,
-        continue_token: raw.metadata.continue_token.filter(|token| !token.is_empty()),
+        items: page.items.into_iter().collect::<Result<_, _>>()?,
+        resource_version: page.resource_version,
+        continue_token: page.continue_token,
+        remaining: page.remaining,
     })
 }
 
-/// One item of a list or of a watch. API servers leave the type of a built-in kind's list items out;
-/// objects whose type is a value get it back.
-pub(crate) fn decode_item<K: Resource>(
-    what: &str,
-    item: &str,
-    info: &ResourceInfo,
-) -> Result<K, Error> {
-    let text = if K::static_info().is_none() { with_type(item, info) } else { item.into() };
-    serde_json::from_str(&text).map_err(|error| {
+/// One item of a list or of a watch.
+pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> Result<K, Error> {
+    let decoded: Result<K, _> = serde_json::from_str(item);
+    let mut object = decoded.map_err(|error| {
         let name = serde_json::from_str::<Head<'_>>(item).map(|head| head.metadata);
         let part = match name {
             Ok(HeadMeta { name, namespace }) if namespace.is_empty() => format!("\"{name}\""),
@@ -84,15 +122,7 @@ pub(crate) fn decode_item<K: Resource>(
             Err(_) => "an item".to_owned(),
         };
         undecodable(what, &part, error)
-    })
-}
-
-fn with_type<'a>(item: &'a str, info: &ResourceInfo) -> Cow<'a, str> {
-    let typed = serde_json::from_str::<Head<'_>>(item).is_ok_and(|head| head.api_version.is_some());
-    let Some(rest) = item.trim_start().strip_prefix('{').filter(|_| !typed) else {
-        return item.into();
-    };
-    let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
-    let (version, kind) = (info.api_version(), &info.kind);
-    format!(r#"{{"apiVersion":"{version}","kind":"{kind}"{comma}{rest}"#).into()
+    })?;
+    object.set_type(info);
+    Ok(object)
 }

@@ -1,29 +1,31 @@
-//! A request while it is put together: no type parameters, the first mistake kept until the end.
+//! A request about a kind while it is put together: no type parameters, the first mistake kept until
+//! the end.
+//!
+//! Here is what the kind decides: place, words for error texts, body, whether it may be repeated.
+//! Paths, their checks and the sending are those of [`Request`](crate::client::Request).
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Method};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::Patch;
-use crate::client::{Client, Prepared, Verb};
-use crate::error::{Error, ErrorKind};
+use super::patch::has_version;
+use crate::client::{Client, PatchType, Verb};
 use crate::resource::{ResourceInfo, Scope};
 
-const JSON: &str = "application/json";
-
 /// What all requests of an [`Api`](super::Api) have in common.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) client: Client,
     pub(crate) info: ResourceInfo,
     /// `None` for cluster-scoped kinds.
     pub(crate) namespace: Option<String>,
+    /// Are answers to hold metadata only?
+    pub(crate) metadata: bool,
 }
 
 impl Target {
@@ -36,26 +38,39 @@ impl Target {
             scope: Scope::Namespaced,
         });
         let namespace = namespace.filter(|_| info.scope == Scope::Namespaced).map(str::to_owned);
-        Self { client, info, namespace }
+        Self { client, info, namespace, metadata: false }
+    }
+
+    /// The same place, for metadata only.
+    pub(crate) fn metadata(&self) -> Self {
+        Self { metadata: true, ..self.clone() }
+    }
+
+    /// `websites.example.dev "home" in "shop"`.
+    pub(crate) fn noun(&self, name: &str) -> String {
+        noun(&self.info, self.namespace.as_deref(), Some(name))
     }
 }
 
 /// A request being put together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Draft {
     pub(crate) target: Arc<Target>,
     pub(crate) verb: Verb,
-    method: Method,
-    path: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) subresource: Option<String>,
     /// `websites.example.dev "home" in "shop"`.
-    noun: String,
-    subresource: Option<&'static str>,
-    pub(crate) query: Vec<(&'static str, String)>,
-    headers: HeaderMap,
-    pub(crate) body: Bytes,
-    pub(crate) repeatable: bool,
-    timeout: Option<Duration>,
-    mistake: Option<String>,
+    pub(super) noun: String,
+    pub(super) query: Vec<(&'static str, String)>,
+    /// What form of patch the body is, of a patch or an apply.
+    pub(super) form: Option<PatchType>,
+    pub(super) body: Bytes,
+    pub(super) repeatable: bool,
+    pub(super) timeout: Option<Duration>,
+    /// Is the answer to hold metadata only?
+    pub(super) metadata: bool,
+    pub(super) mistake: Option<String>,
 }
 
 /// `object` as JSON bytes.
@@ -66,32 +81,26 @@ pub(crate) fn json<T: Serialize>(object: &T) -> serde_json::Result<Vec<u8>> {
 impl Draft {
     fn new(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: Option<&str>) -> Self {
         let info = &target.info;
-        let path = match name {
-            Some(name) => info.object_path(namespace, name),
-            None => info.collection_path(namespace),
-        };
         let mut draft = Self {
             target: Arc::clone(target),
             verb,
-            method: method(verb),
-            path,
-            noun: noun(info, namespace, name),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
             subresource: None,
+            noun: noun(info, namespace, name),
             query: Vec::new(),
-            headers: HeaderMap::new(),
+            form: None,
             body: Bytes::new(),
             repeatable: !verb.writes(),
             timeout: None,
+            metadata: target.metadata,
             mistake: None,
         };
         if info.plural.is_empty() {
             draft.refuse("the kind is not known; use Client::dynamic with its ResourceInfo");
         }
-        if let Some(namespace) = namespace {
-            draft.check_segment("namespace", namespace);
-        }
-        if let Some(name) = name {
-            draft.check_segment("name", name);
+        if namespace == Some("") {
+            draft.refuse("the namespace is empty; use Client::all for all of them");
         }
         draft
     }
@@ -129,11 +138,11 @@ impl Draft {
     ) -> Self {
         let namespace = namespace_of(target, metadata.namespace.as_deref());
         let mut draft = Self::new(target, Verb::Create, namespace, None);
+        draft.needs_content();
         let text = |value: &Option<String>| value.clone().filter(|text| !text.is_empty());
         match (text(&metadata.name), text(&metadata.generate_name)) {
             (Some(name), _) => {
                 draft.noun = noun(&target.info, namespace, Some(&name));
-                draft.check_segment("name", &name);
             }
             (None, Some(prefix)) => {
                 draft.noun = noun(&target.info, namespace, Some(&format!("{prefix}*")));
@@ -156,6 +165,7 @@ impl Draft {
         let namespace = namespace_of(target, metadata.namespace.as_deref());
         let name = metadata.name.as_deref().unwrap_or_default();
         let mut draft = Self::placed(target, Verb::Update, namespace, name);
+        draft.needs_content();
         draft.check_agreement(metadata.namespace.as_deref());
         draft.repeatable = metadata.resource_version.as_ref().is_some_and(|rv| !rv.is_empty());
         draft.object_body(body);
@@ -163,10 +173,22 @@ impl Draft {
     }
 
     pub(crate) fn patch(target: &Arc<Target>, name: &str, patch: Patch) -> Self {
+        if let Patch::Apply(intent) = patch {
+            return Self::apply(target, name, Ok(intent));
+        }
         let mut draft = Self::named(target, Verb::Patch, name);
-        draft.repeatable = patch.has_precondition();
-        let body = Bytes::from(patch.body().to_string());
-        draft.set_body(patch.content_type(), body);
+        draft.patch_body(&patch);
+        draft
+    }
+
+    /// A request about a subresource.
+    pub(crate) fn part(target: &Arc<Target>, verb: Verb, name: &str, subresource: &str) -> Self {
+        let mut draft = Self::named(target, verb, name);
+        draft.metadata = false;
+        if subresource.is_empty() {
+            draft.refuse("the subresource is empty");
+        }
+        draft.subresource = Some(subresource.to_owned());
         draft
     }
 
@@ -195,22 +217,21 @@ impl Draft {
             metadata.entry("name").or_insert_with(|| json!(name));
         }
         draft.repeatable = true;
-        let body = Value::Object(object).to_string();
-        draft.set_body("application/apply-patch+yaml", body.into());
+        draft.form = Some(PatchType::Apply);
+        draft.body = Value::Object(object).to_string().into();
         draft
+    }
+
+    /// Metadata alone is no object: a write of it would take everything else away.
+    fn needs_content(&mut self) {
+        if self.metadata {
+            self.refuse("only metadata is at hand; patch or apply it");
+        }
     }
 
     /// The first mistake is the one that is told.
     pub(crate) fn refuse(&mut self, mistake: impl Into<String>) {
         self.mistake.get_or_insert_with(|| mistake.into());
-    }
-
-    fn check_segment(&mut self, what: &str, text: &str) {
-        if text.is_empty() {
-            self.refuse(format!("the {what} is empty"));
-        } else if text == "." || text == ".." || text.contains(['/', '%']) {
-            self.refuse(format!("`{text}` is no {what}: it would change the path"));
-        }
     }
 
     fn check_agreement(&mut self, own: Option<&str>) {
@@ -224,27 +245,83 @@ impl Draft {
 
     fn object_body(&mut self, body: serde_json::Result<Vec<u8>>) {
         match body.map(|body| typed(body, &self.target.info)) {
-            Ok(body) => self.set_body(JSON, body),
+            Ok(body) => self.body = body,
             Err(error) => self.refuse(format!("the object does not become JSON: {error}")),
         }
     }
 
-    pub(crate) fn set_body(&mut self, content_type: &'static str, body: Bytes) {
-        self.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        self.body = body;
+    pub(crate) fn set_json(&mut self, body: &Value) {
+        self.body = body.to_string().into();
+    }
+
+    /// Any value as body; repeatable when it replaces a version that it names.
+    pub(crate) fn any_body(&mut self, body: &impl Serialize) {
+        match serde_json::to_value(body) {
+            Ok(body) => {
+                self.repeatable |= self.verb == Verb::Update && has_version(&body);
+                self.set_json(&body);
+            }
+            Err(error) => self.refuse(format!("the body does not become JSON: {error}")),
+        }
+    }
+
+    pub(crate) fn patch_body(&mut self, patch: &Patch) {
+        self.repeatable |= patch.is_repeatable();
+        self.form = Some(patch.form());
+        self.body = patch.body().to_string().into();
     }
 
     /// Sets a query parameter; a later value replaces an earlier one.
     pub(crate) fn set(&mut self, key: &'static str, value: impl Into<String>) {
-        self.query.retain(|(old, _)| *old != key);
+        self.unset(key);
         self.query.push((key, value.into()));
+    }
+
+    pub(crate) fn unset(&mut self, key: &'static str) {
+        self.query.retain(|(old, _)| *old != key);
+    }
+
+    pub(crate) fn is_set(&self, key: &'static str) -> bool {
+        self.query.iter().any(|(known, _)| *known == key)
+    }
+
+    /// The same list from `token` on. Later pages show the version of the first; the server refuses
+    /// to be told both.
+    pub(crate) fn next_page(&self, token: &str) -> Self {
+        let mut next = self.clone();
+        next.unset("resourceVersion");
+        next.unset("resourceVersionMatch");
+        next.set("continue", token);
+        next
     }
 
     pub(crate) fn set_status(&mut self) {
         if self.verb == Verb::Create {
             self.refuse("a status is not created; create the object, then write its status");
         }
-        self.subresource = Some("status");
+        if self.subresource.as_deref().is_some_and(|other| other != "status") {
+            self.refuse("a subresource has no status of its own");
+        }
+        self.subresource = Some("status".to_owned());
+    }
+
+    /// Sending it twice does no harm.
+    pub(crate) fn repeatable(&mut self) {
+        self.repeatable = true;
+    }
+
+    /// Asks for metadata only.
+    pub(crate) fn only_metadata(mut self) -> Self {
+        self.metadata = true;
+        self
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref()
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
     }
 
     pub(crate) fn dry_run(&mut self) {
@@ -254,50 +331,6 @@ impl Draft {
 
     pub(crate) fn set_timeout(&mut self, timeout: Duration) {
         self.timeout = Some(timeout);
-    }
-
-    /// The finished request.
-    pub(crate) fn finish(self) -> Result<Prepared, Error> {
-        let verb = word(self.verb);
-        let what = match self.subresource {
-            Some(subresource) => format!("{verb} {subresource} of {}", self.noun),
-            None => format!("{verb} {}", self.noun),
-        };
-        if let Some(mistake) = self.mistake {
-            return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
-        }
-        let mut path = self.path;
-        if let Some(subresource) = self.subresource {
-            path.push('/');
-            path.push_str(subresource);
-        }
-        let mut request = Prepared::new(self.verb, self.method, path, what);
-        request.query = self.query.into_iter().map(|(key, value)| (key.into(), value)).collect();
-        request.scope = Some(self.target.info.scope);
-        request.headers = self.headers;
-        request.body = self.body;
-        request.repeatable = self.repeatable;
-        request.timeout = self.timeout;
-        Ok(request)
-    }
-}
-
-fn method(verb: Verb) -> Method {
-    match verb {
-        Verb::Get | Verb::List | Verb::Watch => Method::GET,
-        Verb::Create => Method::POST,
-        Verb::Update => Method::PUT,
-        Verb::Patch | Verb::Apply => Method::PATCH,
-        Verb::Delete | Verb::DeleteCollection => Method::DELETE,
-    }
-}
-
-/// The verb as error texts say it.
-fn word(verb: Verb) -> &'static str {
-    match verb {
-        Verb::Update => "replace",
-        Verb::DeleteCollection => "delete all",
-        other => other.as_str(),
     }
 }
 

@@ -3,22 +3,73 @@
 //! Types exist at the edge only: a call is put together as plain data and its answer is decoded at
 //! the end, so that a kind costs little code. What cannot be sent (an empty name, a name with a
 //! slash, a namespaced object without a namespace) fails as [`ErrorKind::Usage`] before anything is
-//! sent. Not here: caching (informers), reads of metadata only, and subresources other than
-//! `status`.
+//! sent. Typed, dynamic and metadata-only objects go through the same [`Api`]. Not here: caching
+//! (informers), and watches that never end.
+//!
+//! | you want | call |
+//! |---|---|
+//! | one object, or an error | [`Api::get`] |
+//! | one object, or `None` | [`Api::get_opt`] |
+//! | its metadata only | [`Api::get_metadata`]; for all calls [`Api::metadata`] |
+//! | all objects, of one version | [`Api::list`], awaited |
+//! | all objects one by one, in little memory | [`Api::list`] and [`List::stream`] |
+//! | one page | [`List::limit`], [`List::continue_token`] |
+//! | what changes, once | [`Api::watch`]; for a cache, an [informer](crate::informer) |
+//! | a new object | [`Api::create`] |
+//! | your fields in an object, whatever it was | [`Api::apply`], [`Api::apply_status`] |
+//! | the whole object, unless somebody wrote | [`Api::replace`] |
+//! | some fields | [`Api::patch`] |
+//! | its status instead | [`Write::status`] |
+//! | a wanted state, created if need be | [`Api::create_or_update`], [`Api::create_or_patch`] |
+//! | read, change, write until nobody interferes | [`retry_on_conflict`] |
+//! | one object gone | [`Api::delete`], [`Api::wait_deleted`] |
+//! | many objects gone | [`Api::delete_collection`] |
+//! | to wait until it is ready | [`Api::wait_for`] |
+//! | another number of replicas | [`Api::scale`] |
+//! | a Pod moved away, budgets respected | [`Api::evict`] |
+//! | what a container printed | [`Api::log`] |
+//! | a service account's token | [`Api::token_request`] |
+//! | any other subresource | [`Api::subresource`] |
+//! | to know whether an ambiguous write happened | [`Api::settle`] |
+//! | something without a Rust type | [`Client::dynamic`]; any URL: [`Request`](crate::client::Request) |
 //!
 //! [`ErrorKind::Usage`]: crate::ErrorKind::Usage
 
 mod decode;
+mod delete;
 mod draft;
+mod evict;
+mod follow;
+mod log;
+mod pages;
+mod patch;
 mod read;
+mod retry;
+mod send;
+mod settle;
+mod subresource;
 #[cfg(test)]
 mod tests;
+mod token;
+mod upsert;
+mod wait;
 mod watch;
 mod write;
 
-pub use read::{List, ObjectList};
+pub use delete::{Delete, DeleteCollection, Deleted, Propagation};
+pub use evict::Evict;
+pub use log::{Log, LogStream};
+pub use pages::ListStream;
+pub use patch::Patch;
+pub use read::{Get, List, ObjectList, VersionMatch};
+pub use retry::{Retries, retry_on_conflict};
+pub use settle::Settled;
+pub use subresource::Subresource;
+pub use token::{Token, TokenRequest};
+pub use upsert::Upserted;
+pub use wait::Condition;
 pub use watch::{Watch, WatchEvent, WatchStream};
-pub use write::{Delete, Patch, Write};
+pub use write::{FieldValidation, Write};
 
 use std::fmt;
 use std::future::Future;
@@ -26,18 +77,33 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use k8s_openapi::api::autoscaling::v1::Scale;
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::client::{Client, Verb};
 use crate::error::Error;
-use crate::resource::{Resource, ResourceInfo};
-use decode::decode;
+use crate::resource::{PartialObject, Resource, ResourceExt, ResourceInfo, Scope};
 use draft::{Draft, Target};
 
 /// What a request resolves to.
 pub type ApiFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
 /// One kind in one namespace or in all; cheap to clone.
+///
+/// ```no_run
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use serde_json::json;
+/// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let maps = client.namespace::<ConfigMap>("shop");
+/// maps.apply("settings", &json!({ "data": { "color": "red" } })).force().await?;
+/// let mut all = client.all::<ConfigMap>().list().labels("app=shop").stream();
+/// while let Some(map) = all.next().await {
+///     println!("{:?}", map?.metadata.name);
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct Api<K> {
     target: Arc<Target>,
     _kind: PhantomData<fn() -> K>,
@@ -74,15 +140,43 @@ impl<K: Resource> Api<K> {
         self.target.namespace.as_deref()
     }
 
-    /// Reads one object.
+    /// The client that it sends with.
+    pub fn client(&self) -> &Client {
+        &self.target.client
+    }
+
+    /// The same kind and namespace, metadata only: reads and watches ask the server to leave the
+    /// rest out, which saves it and us most of the work for large objects. Servers that cannot do it
+    /// send whole objects, of which the metadata is kept. Creating and replacing fail as
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage).
     ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) when it does not exist, and those of
-    /// [`Client::send`].
-    pub async fn get(&self, name: &str) -> Result<K, Error> {
-        let request = Draft::named(&self.target, Verb::Get, name).finish()?;
-        let what = request.what.clone();
-        decode(&what, &self.target.client.send(request).await?.body)
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let pods = client.all::<Pod>().metadata();
+    /// println!("{} pods", pods.list().await?.items.len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn metadata(&self) -> Api<PartialObject> {
+        Api { target: Arc::new(self.target.metadata()), _kind: PhantomData }
+    }
+
+    /// The namespace of `object`, where this one is of all namespaces.
+    fn near(&self, object: &K) -> Self {
+        match object.namespace().filter(|_| self.target.namespace.is_none()) {
+            Some(namespace) if self.target.info.scope == Scope::Namespaced => {
+                let target =
+                    Target { namespace: Some(namespace.to_owned()), ..(*self.target).clone() };
+                Self { target: Arc::new(target), _kind: PhantomData }
+            }
+            _ => self.clone(),
+        }
+    }
+
+    /// Reads one object. [`Get::opt`] has `None` for one that does not exist.
+    pub fn get(&self, name: &str) -> Get<K> {
+        Get::new(Draft::named(&self.target, Verb::Get, name), decode::object)
     }
 
     /// Reads one object; `None` when it does not exist.
@@ -90,14 +184,17 @@ impl<K: Resource> Api<K> {
     /// # Errors
     /// Those of [`Client::send`], without `NotFound`.
     pub async fn get_opt(&self, name: &str) -> Result<Option<K>, Error> {
-        match self.get(name).await {
-            Ok(object) => Ok(Some(object)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.get(name).opt().await
     }
 
-    /// Reads the collection, page by page, unless a [limit](List::limit) asks for one page.
+    /// Reads one object's metadata; see [`metadata`](Self::metadata).
+    pub fn get_metadata(&self, name: &str) -> Get<PartialObject> {
+        let draft = Draft::named(&self.target, Verb::Get, name);
+        Get::new(draft.only_metadata(), decode::object)
+    }
+
+    /// Reads the collection, page by page, unless a [limit](List::limit) asks for one page; or as a
+    /// [stream](List::stream).
     pub fn list(&self) -> List<K> {
         List::new(Draft::collection(&self.target, Verb::List))
     }
@@ -109,32 +206,107 @@ impl<K: Resource> Api<K> {
 
     /// Creates `object`. With a name or a `generateName`; the answer carries what the server chose.
     pub fn create(&self, object: &K) -> Write<K> {
-        Write::new(Draft::create(&self.target, object.metadata(), draft::json(object)))
+        Write::new(
+            Draft::create(&self.target, object.metadata(), draft::json(object)),
+            decode::object,
+        )
     }
 
     /// Replaces the object of that name; its resourceVersion must be the stored one.
     pub fn replace(&self, object: &K) -> Write<K> {
-        Write::new(Draft::replace(&self.target, object.metadata(), draft::json(object)))
+        Write::new(
+            Draft::replace(&self.target, object.metadata(), draft::json(object)),
+            decode::object,
+        )
     }
 
     /// Patches an object.
     pub fn patch(&self, name: &str, patch: Patch) -> Write<K> {
-        Write::new(Draft::patch(&self.target, name, patch))
+        Write::new(Draft::patch(&self.target, name, patch), decode::object)
     }
 
     /// Server-side apply of `intent`, which names only what this field manager wants. `apiVersion`,
     /// `kind` and the name are added where it lacks them; `managedFields` are left out.
     pub fn apply<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
-        Write::new(Draft::apply(&self.target, name, serde_json::to_value(intent)))
+        Write::new(Draft::apply(&self.target, name, serde_json::to_value(intent)), decode::object)
     }
 
-    /// Deletes an object.
-    pub fn delete(&self, name: &str) -> Delete {
+    /// Server-side apply of the status in `intent`; as [`apply`](Self::apply) and
+    /// [`Write::status`].
+    pub fn apply_status<T: Serialize>(&self, name: &str, intent: &T) -> Write<K> {
+        self.apply(name, intent).status()
+    }
+
+    /// Deletes an object; the answer tells whether it is gone or [waits](Deleted::Terminating).
+    pub fn delete(&self, name: &str) -> Delete<K> {
         Delete::new(Draft::named(&self.target, Verb::Delete, name))
     }
 
-    /// Deletes what the selectors match, in one namespace.
-    pub fn delete_collection(&self) -> Delete {
-        Delete::new(Draft::collection(&self.target, Verb::DeleteCollection))
+    /// Deletes what the selectors match, in one namespace; without any, all of it.
+    pub fn delete_collection(&self) -> DeleteCollection {
+        DeleteCollection::new(Draft::collection(&self.target, Verb::DeleteCollection))
+    }
+}
+
+/// Subresources. Which kind has which is for the API server to say; its 404 and 405 are explained.
+impl<K: Resource> Api<K> {
+    /// Any subresource of an object, with bodies of type `T`; `serde_json::Value` takes them all.
+    /// For the status, [`Write::status`] is shorter.
+    pub fn subresource<T>(&self, object: &str, name: &str) -> Subresource<T>
+    where
+        T: Serialize + DeserializeOwned + 'static,
+    {
+        Subresource::new(&self.target, object, name)
+    }
+
+    /// The number of replicas of a workload, or of a custom resource that declares where it is.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// client.namespace::<Deployment>("shop").scale("web").to(3).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn scale(&self, name: &str) -> Subresource<Scale> {
+        self.subresource(name, "scale")
+    }
+
+    /// Evicts a Pod: deletes it if the disruption budgets allow it.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// match client.namespace::<Pod>("shop").evict("web-0").await {
+    ///     Err(error) if error.is_disruption_budget() => println!("not now"),
+    ///     result => result?,
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn evict(&self, pod: &str) -> Evict {
+        Evict::new(Draft::part(&self.target, Verb::Create, pod, "eviction"))
+    }
+
+    /// Requests a token of a service account.
+    pub fn token_request(&self, service_account: &str) -> TokenRequest {
+        TokenRequest::new(Draft::part(&self.target, Verb::Create, service_account, "token"))
+    }
+
+    /// Reads what a container of a Pod printed.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let pods = client.namespace::<Pod>("shop");
+    /// let mut log = pods.log("web-0").container("web").tail(10).follow().await?;
+    /// while let Some(line) = log.next_line().await {
+    ///     println!("{}", line?);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn log(&self, pod: &str) -> Log {
+        Log::new(Draft::part(&self.target, Verb::Get, pod, "log"))
     }
 }

@@ -1,6 +1,5 @@
 //! Watches of one connection, typed. Informers do not build on this: they resume, and decode late.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::future::IntoFuture;
 use std::marker::PhantomData;
@@ -10,12 +9,11 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::ApiFuture;
-use super::decode::decode_item;
+use super::decode;
 use super::draft::{Draft, Target};
-use crate::client::ByteStream;
-use crate::error::{ApiStatus, Error, ErrorKind};
+use crate::client::{EventKind, RawEvent, RawWatch};
+use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
-use crate::wire::{EventType, Frame, FrameSplitter, Part};
 
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
@@ -71,6 +69,19 @@ impl<K> Watch<K> {
         self.set("resourceVersion", version)
     }
 
+    /// First every object as it is, then a bookmark that ends them
+    /// ([`initial_events_end`](WatchEvent::Bookmark::initial_events_end)), then what follows: a list
+    /// and a watch in one. Servers before 1.32 may not do it, and refuse it as `Invalid`.
+    pub fn initial_events(self) -> Self {
+        self.set("sendInitialEvents", "true").set("resourceVersionMatch", "NotOlderThan")
+    }
+
+    /// Time up to the beginning of the answer. Default: the client's, 30 s.
+    pub fn open_within(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+
     /// The server ends the watch after this time, in whole seconds. Default: the server's choice.
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
@@ -84,17 +95,8 @@ impl<K: Resource> IntoFuture for Watch<K> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let target = self.draft.target.clone();
-            let request = self.draft.finish()?;
-            let what = request.what.clone();
-            let bytes = target.client.stream(request).await?;
-            Ok(WatchStream {
-                bytes: Some(bytes),
-                splitter: FrameSplitter::new(),
-                ready: VecDeque::new(),
-                what,
-                target,
-                _kind: PhantomData,
-            })
+            let (what, raw) = self.draft.watch().await?;
+            Ok(WatchStream { raw, what, target, _kind: PhantomData })
         })
     }
 }
@@ -107,11 +109,7 @@ impl<K> fmt::Debug for Watch<K> {
 
 /// A running watch. Dropping it ends it.
 pub struct WatchStream<K> {
-    /// `None` after the end.
-    bytes: Option<ByteStream>,
-    splitter: FrameSplitter,
-    /// Complete events of the last piece; `None` stands for one that was too large to keep.
-    ready: VecDeque<Option<Vec<u8>>>,
+    raw: RawWatch,
     what: String,
     target: Arc<Target>,
     _kind: PhantomData<fn() -> K>,
@@ -131,48 +129,18 @@ struct MarkMeta {
 }
 
 impl<K: Resource> WatchStream<K> {
-    /// The next event; `None` when the server ended the watch, and after a broken connection or an
-    /// error event.
+    /// The next event; `None` when the server ended the watch, and after every error but
+    /// [`Decode`](ErrorKind::Decode).
     ///
     /// # Errors
-    /// [`Expired`](ErrorKind::Expired) when the version is too old;
-    /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
-    /// [`Transport`](ErrorKind::Transport) when the connection broke;
-    /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the watch was to last
-    /// (an hour if nothing was said), or an event that had begun did not end within 30 s.
+    /// [`Expired`](ErrorKind::Expired) when the version is too old, and whatever else the server
+    /// says in an error event; [`Decode`](ErrorKind::Decode) for an object that does not decode: the
+    /// next one follows; [`Transport`](ErrorKind::Transport) when the connection broke;
+    /// [`Timeout`](ErrorKind::Timeout) after a silence that no server keeps (see [`RawWatch`]).
     /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
-        loop {
-            match self.ready.pop_front() {
-                Some(Some(line)) => return Some(self.event(&line)),
-                Some(None) => return Some(Err(self.undecodable("it is larger than 16 MiB"))),
-                None => {}
-            }
-            match self.bytes.as_mut()?.next().await {
-                Some(Ok(bytes)) => {
-                    let ready = &mut self.ready;
-                    self.splitter.push(&bytes, &mut |part| {
-                        ready.push_back(match part {
-                            Part::Whole(line) => Some(line.to_vec()),
-                            Part::TooLarge(_) => None,
-                        });
-                    });
-                    if let Some(stream) = &mut self.bytes {
-                        stream.partial(self.splitter.is_inside(), !self.ready.is_empty());
-                    }
-                }
-                Some(Err(error)) => {
-                    self.bytes = None;
-                    return Some(Err(error));
-                }
-                None => {
-                    // What the splitter still holds is half an event: never delivered.
-                    self.bytes = None;
-                    return None;
-                }
-            }
-        }
+        Some(self.raw.next().await?.and_then(|event| self.event(&event)))
     }
 
     fn undecodable(&self, why: impl fmt::Display) -> Error {
@@ -180,15 +148,14 @@ impl<K: Resource> WatchStream<K> {
         Error::new(ErrorKind::Decode, text)
     }
 
-    fn event(&mut self, line: &[u8]) -> Result<WatchEvent<K>, Error> {
-        let frame = Frame::of(line).map_err(|error| self.undecodable(error))?;
-        let text = std::str::from_utf8(frame.object).map_err(|error| self.undecodable(error))?;
-        let object = || decode_item(&self.what, text, &self.target.info);
-        match frame.event {
-            EventType::Added => object().map(WatchEvent::Added),
-            EventType::Modified => object().map(WatchEvent::Modified),
-            EventType::Deleted => object().map(WatchEvent::Deleted),
-            EventType::Bookmark => {
+    fn event(&self, event: &RawEvent) -> Result<WatchEvent<K>, Error> {
+        let text = std::str::from_utf8(&event.object).map_err(|error| self.undecodable(error))?;
+        let object = || decode::item(&self.what, text, &self.target.info);
+        match event.kind {
+            EventKind::Added => object().map(WatchEvent::Added),
+            EventKind::Modified => object().map(WatchEvent::Modified),
+            EventKind::Deleted => object().map(WatchEvent::Deleted),
+            EventKind::Bookmark => {
                 let mark: Mark =
                     serde_json::from_str(text).map_err(|error| self.undecodable(error))?;
                 let ended = mark.metadata.annotations.get(INITIAL_EVENTS_END);
@@ -197,22 +164,13 @@ impl<K: Resource> WatchStream<K> {
                     resource_version: mark.metadata.resource_version,
                 })
             }
-            EventType::Error => {
-                let status: ApiStatus = serde_json::from_str(text).unwrap_or_default();
-                self.bytes = None;
-                self.ready.clear();
-                Err(Error::from_status(&self.what, status))
-            }
-            EventType::Unknown => Err(self.undecodable("its type is unknown")),
+            EventKind::Unknown => Err(self.undecodable("its type is unknown")),
         }
     }
 }
 
 impl<K> fmt::Debug for WatchStream<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WatchStream")
-            .field("what", &self.what)
-            .field("open", &self.bytes.is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("WatchStream").field("raw", &self.raw).finish_non_exhaustive()
     }
 }

@@ -1,59 +1,32 @@
-//! Writes: create, replace, patch, apply, delete.
+//! Writes: create, replace, patch, apply, and those of subresources.
 
 use std::fmt;
 use std::future::IntoFuture;
-use std::marker::PhantomData;
 use std::time::Duration;
 
-use bytes::Bytes;
-use serde_json::{Map, Value, json};
-
 use super::ApiFuture;
-use super::decode::decode;
+use super::decode::Decoder;
 use super::draft::Draft;
 use crate::client::Verb;
-use crate::error::Error;
-use crate::resource::Resource;
 
-/// A change to an object.
-#[derive(Clone, Debug)]
-pub enum Patch {
-    /// JSON merge patch (RFC 7386).
-    Merge(Value),
-    /// JSON patch (RFC 6902): an array of operations.
-    Json(Value),
-    /// Strategic merge patch; built-in kinds only.
-    Strategic(Value),
+/// What the API server does about fields that the kind does not have, and about doubled ones.
+/// Without any it warns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FieldValidation {
+    /// Drops them silently.
+    Ignore,
+    /// Drops them, and says so in a `Warning` header, which the client logs.
+    Warn,
+    /// Refuses the request: `BadRequest`, or `Invalid` for a patch.
+    Strict,
 }
 
-impl Patch {
-    pub(crate) fn body(&self) -> &Value {
+impl FieldValidation {
+    fn as_str(self) -> &'static str {
         match self {
-            Self::Merge(body) | Self::Json(body) | Self::Strategic(body) => body,
-        }
-    }
-
-    pub(crate) fn content_type(&self) -> &'static str {
-        match self {
-            Self::Merge(_) => "application/merge-patch+json",
-            Self::Json(_) => "application/json-patch+json",
-            Self::Strategic(_) => "application/strategic-merge-patch+json",
-        }
-    }
-
-    /// Does it fail when somebody wrote before? Then sending it twice does no harm.
-    pub(crate) fn has_precondition(&self) -> bool {
-        match self {
-            Self::Merge(body) | Self::Strategic(body) => body
-                .pointer("/metadata/resourceVersion")
-                .and_then(Value::as_str)
-                .is_some_and(|version| !version.is_empty()),
-            Self::Json(operations) => {
-                operations.as_array().into_iter().flatten().any(|operation| {
-                    let is = |key: &str, text: &str| operation[key].as_str() == Some(text);
-                    is("op", "test") && is("path", "/metadata/resourceVersion")
-                })
-            }
+            Self::Ignore => "Ignore",
+            Self::Warn => "Warn",
+            Self::Strict => "Strict",
         }
     }
 }
@@ -64,17 +37,21 @@ impl Patch {
 /// Those of [`Client::send`](crate::client::Client::send);
 /// [`Usage`](crate::ErrorKind::Usage) for what cannot be sent;
 /// [`Conflict`](crate::ErrorKind::Conflict) when somebody wrote before, or (for an apply) owns a
-/// field. A write that was sent again after a doubtful failure can end in `Conflict` or `NotFound`
-/// because its own first attempt worked; the text says so.
+/// field; [`Ambiguous`](crate::ErrorKind::Ambiguous) when its fate is unknown, which
+/// [`Api::settle`](super::Api::settle) looks into. A write that was sent again after a doubtful
+/// failure can end in `Conflict` or `NotFound` because its own first attempt worked; the text says
+/// so.
+/// # Cancel safety
+/// Dropping it cancels the request; it may have been executed.
 #[must_use = "a request does nothing until it is awaited"]
-pub struct Write<K> {
+pub struct Write<T> {
     draft: Draft,
-    _kind: PhantomData<fn() -> K>,
+    decode: Decoder<T>,
 }
 
-impl<K> Write<K> {
-    pub(crate) fn new(draft: Draft) -> Self {
-        Self { draft, _kind: PhantomData }
+impl<T> Write<T> {
+    pub(crate) fn new(draft: Draft, decode: Decoder<T>) -> Self {
+        Self { draft, decode }
     }
 
     /// Writes the subresource `status` instead of the object.
@@ -105,6 +82,13 @@ impl<K> Write<K> {
         self
     }
 
+    /// What becomes of fields that the kind does not have. Default: the server's, which is
+    /// [`Warn`](FieldValidation::Warn). An apply refuses unknown fields whatever this says.
+    pub fn field_validation(mut self, validation: FieldValidation) -> Self {
+        self.draft.set("fieldValidation", validation.as_str());
+        self
+    }
+
     /// Total time for it with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
@@ -112,129 +96,17 @@ impl<K> Write<K> {
     }
 }
 
-impl<K: Resource> IntoFuture for Write<K> {
-    type Output = Result<K, Error>;
-    type IntoFuture = ApiFuture<'static, K>;
+impl<T: 'static> IntoFuture for Write<T> {
+    type Output = Result<T, crate::Error>;
+    type IntoFuture = ApiFuture<'static, T>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let target = self.draft.target.clone();
-            let request = self.draft.finish()?;
-            let what = request.what.clone();
-            decode(&what, &target.client.send(request).await?.body)
-        })
+        Box::pin(self.draft.send(self.decode))
     }
 }
 
-impl<K> fmt::Debug for Write<K> {
+impl<T> fmt::Debug for Write<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Write").field("verb", &self.draft.verb).finish_non_exhaustive()
-    }
-}
-
-/// A deletion about to be sent; await it. The object is gone, or waits for its finalizers.
-///
-/// # Errors
-/// Those of [`Client::send`](crate::client::Client::send);
-/// [`Conflict`](crate::ErrorKind::Conflict) when a precondition does not hold.
-#[must_use = "a request does nothing until it is awaited"]
-pub struct Delete {
-    draft: Draft,
-    preconditions: Map<String, Value>,
-    propagation: Option<&'static str>,
-}
-
-impl Delete {
-    pub(crate) fn new(draft: Draft) -> Self {
-        Self { draft, preconditions: Map::new(), propagation: None }
-    }
-
-    fn precondition(mut self, key: &str, value: &str) -> Self {
-        if self.draft.verb == Verb::Delete {
-            self.preconditions.insert(key.to_owned(), json!(value));
-            self.draft.repeatable = true;
-        } else {
-            self.draft.refuse("a collection has no uid and no resourceVersion to depend on");
-        }
-        self
-    }
-
-    /// Only if the object has this uid.
-    pub fn uid(self, uid: &str) -> Self {
-        self.precondition("uid", uid)
-    }
-
-    /// Only if the object is at this version.
-    pub fn resource_version(self, version: &str) -> Self {
-        self.precondition("resourceVersion", version)
-    }
-
-    /// `Background`, `Foreground` or `Orphan`.
-    pub fn propagation(mut self, policy: &'static str) -> Self {
-        self.propagation = Some(policy);
-        self
-    }
-
-    /// Label selector, for collections.
-    pub fn labels(self, selector: &str) -> Self {
-        self.selector("labelSelector", selector)
-    }
-
-    /// Field selector, for collections.
-    pub fn fields(self, selector: &str) -> Self {
-        self.selector("fieldSelector", selector)
-    }
-
-    fn selector(mut self, key: &'static str, selector: &str) -> Self {
-        if self.draft.verb == Verb::DeleteCollection {
-            self.draft.set(key, selector);
-        } else {
-            // The server would ignore it and delete the object.
-            self.draft.refuse("a selector chooses from a collection; use delete_collection");
-        }
-        self
-    }
-
-    /// Checks and answers as usual, deletes nothing.
-    pub fn dry_run(mut self) -> Self {
-        self.draft.dry_run();
-        self
-    }
-}
-
-impl Delete {
-    /// Sends it; the answer is a `Status` when the object is gone, and mostly the object when it
-    /// waits for something.
-    pub(crate) async fn answer(mut self) -> Result<Bytes, Error> {
-        let mut options = Map::new();
-        if !self.preconditions.is_empty() {
-            options.insert("preconditions".into(), Value::Object(self.preconditions));
-        }
-        if let Some(policy) = self.propagation {
-            options.insert("propagationPolicy".into(), json!(policy));
-        }
-        if !options.is_empty() {
-            options.insert("apiVersion".into(), json!("v1"));
-            options.insert("kind".into(), json!("DeleteOptions"));
-            let body = Value::Object(options).to_string();
-            self.draft.set_body("application/json", body.into());
-        }
-        let target = self.draft.target.clone();
-        Ok(target.client.send(self.draft.finish()?).await?.body)
-    }
-}
-
-impl IntoFuture for Delete {
-    type Output = Result<(), Error>;
-    type IntoFuture = ApiFuture<'static, ()>;
-
-    fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move { self.answer().await.map(drop) })
-    }
-}
-
-impl fmt::Debug for Delete {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Delete").field("verb", &self.draft.verb).finish_non_exhaustive()
+        f.debug_struct("Write").field("draft", &self.draft).finish()
     }
 }

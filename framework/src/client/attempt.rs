@@ -45,6 +45,8 @@ pub(super) enum Failure {
 impl Failure {
     pub(super) fn outcome(&self) -> Option<Outcome> {
         match self {
+            // The 429 of a disruption budget is a decision about the Pod, not a load that passes.
+            Self::Status { status, .. } if status.has_cause("DisruptionBudget") => None,
             Self::Status { code, retry_after, .. } => {
                 Some(Outcome::Answered { code: *code, retry_after: *retry_after })
             }

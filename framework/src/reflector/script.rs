@@ -207,7 +207,7 @@ pub(crate) fn status(code: u16, reason: &str) -> ApiStatus {
         message: format!("scripted {code}"),
         reason: reason.to_owned(),
         code,
-        details: None,
+        ..ApiStatus::default()
     }
 }
 

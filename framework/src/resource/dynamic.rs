@@ -24,7 +24,10 @@ pub struct DynamicObject {
     pub rest: Map<String, Value>,
 }
 
-/// An object's type and metadata, without its content.
+/// An object's type and metadata, without its content: what [`Api::metadata`] reads. The type is that
+/// of the object, not `PartialObjectMetadata`.
+///
+/// [`Api::metadata`]: crate::api::Api::metadata
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialObject {
@@ -40,7 +43,7 @@ pub struct PartialObject {
 }
 
 macro_rules! untyped {
-    ($type:ty) => {
+    ($type:ty, $keeps:expr) => {
         impl Resource for $type {
             fn static_info() -> Option<ResourceInfo> {
                 None
@@ -53,9 +56,20 @@ macro_rules! untyped {
             fn metadata_mut(&mut self) -> &mut ObjectMeta {
                 &mut self.metadata
             }
+
+            fn set_type(&mut self, info: &ResourceInfo) {
+                let keeps: fn(&Self) -> bool = $keeps;
+                if !keeps(self) {
+                    self.api_version = info.api_version();
+                    self.kind = info.kind.to_string();
+                }
+            }
         }
     };
 }
 
-untyped!(DynamicObject);
-untyped!(PartialObject);
+untyped!(DynamicObject, |object| !object.api_version.is_empty());
+// A metadata-only answer is of kind `PartialObjectMetadata`, whatever it is about.
+untyped!(PartialObject, |object| {
+    !object.api_version.is_empty() && object.kind != "PartialObjectMetadata"
+});

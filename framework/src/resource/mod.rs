@@ -33,6 +33,11 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
 
     /// The object's metadata, to change.
     fn metadata_mut(&mut self) -> &mut ObjectMeta;
+
+    /// Tells an object that carries its type as a value what it is: API servers leave it out of the
+    /// items of lists, and write another into metadata-only answers.
+    #[doc(hidden)]
+    fn set_type(&mut self, _: &ResourceInfo) {}
 }
 
 impl<K> Resource for K

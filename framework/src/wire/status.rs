@@ -71,7 +71,7 @@ fn foreign(code: StatusCode, body: &[u8]) -> ApiStatus {
         message,
         reason: reason_of(code).into(),
         code: code.as_u16(),
-        details: None,
+        ..ApiStatus::default()
     }
 }
 

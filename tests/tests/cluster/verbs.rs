@@ -5,7 +5,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::{Value, json};
 use windlass::ErrorKind;
-use windlass::api::{Api, Patch, WatchEvent, WatchStream};
+use windlass::api::{Api, Patch, Propagation, WatchEvent, WatchStream};
 use windlass::resource::{DynamicObject, ResourceExt, ResourceInfo};
 
 use crate::bench::Bench;
@@ -177,7 +177,7 @@ async fn deletions(case: &Case, uid: &str) {
     }
     api.delete("home").dry_run().await.unwrap();
     assert!(api.get_opt("home").await.unwrap().is_some(), "a dry run deletes nothing");
-    api.delete("home").uid(uid).propagation("Background").await.unwrap();
+    api.delete("home").uid(uid).propagation(Propagation::Background).await.unwrap();
     assert_eq!(api.delete("home").await.unwrap_err().kind(), ErrorKind::NotFound);
     let mut other = case.object("other");
     other.metadata.labels = None;

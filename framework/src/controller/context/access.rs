@@ -96,7 +96,7 @@ impl<C: Reconciler> Context<C> {
     pub(super) async fn send_delete<K: Resource>(
         &self,
         key: &ObjectKey,
-        delete: Delete,
+        delete: Delete<K>,
     ) -> Result<(), Error> {
         match delete.answer().await {
             Ok(answer) => {

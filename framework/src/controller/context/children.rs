@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
 use super::is_namespaced;
-use crate::api::Api;
+use crate::api::{Api, Propagation};
 use crate::controller::applied::fingerprint;
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
@@ -87,7 +87,8 @@ impl<C: Reconciler> Context<C> {
         if let Some(info) = K::static_info() {
             self.reach.memory.applied.forget_child(&self.key, &(info, key.clone()));
         }
-        let delete = self.api_of::<K>(&key).delete(name).propagation("Background").uid(&uid);
+        let delete =
+            self.api_of::<K>(&key).delete(name).propagation(Propagation::Background).uid(&uid);
         self.send_delete::<K>(&key, delete).await
     }
 

@@ -1,0 +1,301 @@
+//! Deletions, of one object and of what selectors match.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::ApiFuture;
+use super::decode;
+use super::draft::Draft;
+use crate::error::{ApiStatus, Error};
+use crate::resource::{Resource, ResourceInfo};
+
+/// What happens to the objects that the deleted one owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Propagation {
+    /// The object goes first, the garbage collector deletes the owned ones after it. The default of
+    /// nearly every kind.
+    Background,
+    /// The object stays, marked for deletion, until the owned ones that block it are gone.
+    Foreground,
+    /// The owned ones stay and lose their owner.
+    Orphan,
+}
+
+impl Propagation {
+    /// As the API spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
+    }
+}
+
+/// What the API server answered to a deletion.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Deleted<K> {
+    /// The object is gone.
+    Gone {
+        /// Its uid; empty when the server did not say.
+        uid: String,
+    },
+    /// The object is marked for deletion, and waits for its finalizers, its grace period or its
+    /// content. [`Api::wait_deleted`](super::Api::wait_deleted) waits for the end.
+    Terminating(K),
+}
+
+impl<K: Resource> Deleted<K> {
+    /// Is the object gone?
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone { .. })
+    }
+
+    /// Uid of the object that was deleted; empty when the server did not say.
+    pub fn uid(&self) -> &str {
+        match self {
+            Self::Gone { uid } => uid,
+            Self::Terminating(object) => object.metadata().uid.as_deref().unwrap_or_default(),
+        }
+    }
+
+    /// Reads the answer to `what`: a `Status` says that the object is gone. Some kinds (Pods,
+    /// Services, …) answer with their last state even then.
+    pub(crate) fn of(what: &str, body: &[u8], info: &ResourceInfo) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Kind {
+            #[serde(default)]
+            kind: String,
+        }
+        let head: Kind = decode::value(what, body, info)?;
+        if head.kind == "Status" {
+            let status: ApiStatus = decode::value(what, body, info)?;
+            let uid = status.details.map(|details| details.uid).unwrap_or_default();
+            return Ok(Self::Gone { uid });
+        }
+        let object: K = decode::object(what, body, info)?;
+        let metadata = object.metadata();
+        let held = metadata.finalizers.as_ref().is_some_and(|held| !held.is_empty());
+        let ended = metadata.deletion_grace_period_seconds == Some(0);
+        if metadata.deletion_timestamp.is_some() && (held || !ended) {
+            return Ok(Self::Terminating(object));
+        }
+        Ok(Self::Gone { uid: metadata.uid.clone().unwrap_or_default() })
+    }
+}
+
+/// The body of a deletion, `DeleteOptions`.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    preconditions: Map<String, Value>,
+    propagation: Option<Propagation>,
+    grace: Option<u64>,
+}
+
+impl Options {
+    pub(crate) fn precondition(&mut self, key: &str, value: &str) {
+        self.preconditions.insert(key.to_owned(), json!(value));
+    }
+
+    pub(crate) fn propagation(&mut self, policy: Propagation) {
+        self.propagation = Some(policy);
+    }
+
+    pub(crate) fn grace(&mut self, period: Duration) {
+        self.grace = Some(period.as_secs());
+    }
+
+    /// Does it fail when the object is another by now?
+    pub(crate) fn is_guarded(&self) -> bool {
+        !self.preconditions.is_empty()
+    }
+
+    /// As JSON; `None` when everything is left to the server.
+    pub(crate) fn json(self) -> Option<Value> {
+        let mut options = Map::new();
+        if !self.preconditions.is_empty() {
+            options.insert("preconditions".into(), Value::Object(self.preconditions));
+        }
+        if let Some(policy) = self.propagation {
+            options.insert("propagationPolicy".into(), json!(policy.as_str()));
+        }
+        if let Some(seconds) = self.grace {
+            options.insert("gracePeriodSeconds".into(), json!(seconds));
+        }
+        if options.is_empty() {
+            return None;
+        }
+        options.insert("apiVersion".into(), json!("v1"));
+        options.insert("kind".into(), json!("DeleteOptions"));
+        Some(Value::Object(options))
+    }
+}
+
+/// A deletion about to be sent; await it for [what became of the object](Deleted).
+///
+/// # Errors
+/// Those of [`Client::send`](crate::client::Client::send);
+/// [`NotFound`](crate::ErrorKind::NotFound) when there is none;
+/// [`Conflict`](crate::ErrorKind::Conflict) when a precondition does not hold.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct Delete<K> {
+    draft: Draft,
+    options: Options,
+    _kind: PhantomData<fn() -> K>,
+}
+
+impl<K> Delete<K> {
+    pub(crate) fn new(draft: Draft) -> Self {
+        Self { draft, options: Options::default(), _kind: PhantomData }
+    }
+
+    /// Only if the object has this uid. It makes the deletion safe to repeat.
+    pub fn uid(mut self, uid: &str) -> Self {
+        self.options.precondition("uid", uid);
+        self
+    }
+
+    /// Only if the object is at this version. It makes the deletion safe to repeat.
+    pub fn resource_version(mut self, version: &str) -> Self {
+        self.options.precondition("resourceVersion", version);
+        self
+    }
+
+    /// What happens to the objects that it owns. Default: the kind's.
+    pub fn propagation(mut self, policy: Propagation) -> Self {
+        self.options.propagation(policy);
+        self
+    }
+
+    /// How long the object may take to end, in whole seconds; zero ends a Pod without waiting for
+    /// its kubelet. Default: the object's.
+    pub fn grace_period(mut self, period: Duration) -> Self {
+        self.options.grace(period);
+        self
+    }
+
+    /// Checks and answers as usual, deletes nothing.
+    pub fn dry_run(mut self) -> Self {
+        self.draft.dry_run();
+        self
+    }
+
+    /// Total time for it with all retries. Default: the client's, 30 s.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+
+    /// Sends it; the answer as it came.
+    pub(crate) async fn answer(self) -> Result<Bytes, Error> {
+        self.finished().send(|_, body, _| Ok(Bytes::copy_from_slice(body))).await
+    }
+
+    fn finished(mut self) -> Draft {
+        if self.options.is_guarded() {
+            self.draft.repeatable();
+        }
+        if let Some(options) = self.options.json() {
+            self.draft.set_json(&options);
+        }
+        self.draft
+    }
+}
+
+impl<K: Resource> IntoFuture for Delete<K> {
+    type Output = Result<Deleted<K>, Error>;
+    type IntoFuture = ApiFuture<'static, Deleted<K>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.finished().send(Deleted::of))
+    }
+}
+
+impl<K> fmt::Debug for Delete<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Delete")
+            .field("draft", &self.draft)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The deletion of many objects of one namespace, or of a cluster-scoped kind, about to be sent;
+/// await it. Without a selector it deletes them all.
+///
+/// # Errors
+/// Those of [`Client::send`](crate::client::Client::send). Some may be deleted when it fails.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct DeleteCollection {
+    draft: Draft,
+    options: Options,
+}
+
+impl DeleteCollection {
+    pub(crate) fn new(draft: Draft) -> Self {
+        Self { draft, options: Options::default() }
+    }
+
+    /// Only objects with these labels, in kubectl's notation.
+    pub fn labels(mut self, selector: &str) -> Self {
+        self.draft.set("labelSelector", selector);
+        self
+    }
+
+    /// Only objects with these fields.
+    pub fn fields(mut self, selector: &str) -> Self {
+        self.draft.set("fieldSelector", selector);
+        self
+    }
+
+    /// What happens to the objects that they own. Default: the kind's.
+    pub fn propagation(mut self, policy: Propagation) -> Self {
+        self.options.propagation(policy);
+        self
+    }
+
+    /// How long each may take to end, in whole seconds. Default: the object's.
+    pub fn grace_period(mut self, period: Duration) -> Self {
+        self.options.grace(period);
+        self
+    }
+
+    /// Checks and answers as usual, deletes nothing.
+    pub fn dry_run(mut self) -> Self {
+        self.draft.dry_run();
+        self
+    }
+
+    /// Total time for it with all retries. Default: the client's, 30 s.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+}
+
+impl IntoFuture for DeleteCollection {
+    type Output = Result<(), Error>;
+    type IntoFuture = ApiFuture<'static, ()>;
+
+    fn into_future(mut self) -> Self::IntoFuture {
+        if let Some(options) = self.options.json() {
+            self.draft.set_json(&options);
+        }
+        Box::pin(self.draft.send(|_, _, _| Ok(())))
+    }
+}
+
+impl fmt::Debug for DeleteCollection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeleteCollection")
+            .field("draft", &self.draft)
+            .field("options", &self.options)
+            .finish()
+    }
+}

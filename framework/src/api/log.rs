@@ -1,0 +1,258 @@
+//! What a container printed, as bytes and as lines.
+
+use std::fmt;
+use std::future::IntoFuture;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+
+use super::ApiFuture;
+use super::draft::Draft;
+use crate::client::ByteStream;
+use crate::error::Error;
+
+/// A line longer than this is told in pieces.
+const LINE_LIMIT: usize = 1 << 20;
+
+/// A Pod's log about to be read; await it for a [`LogStream`], or take the [`text`](Self::text).
+///
+/// # Errors
+/// Those of [`Client::stream`](crate::client::Client::stream);
+/// [`BadRequest`](crate::ErrorKind::BadRequest) when the container has not started, or when the Pod
+/// has several and none is named.
+#[must_use = "a request does nothing until it is awaited"]
+pub struct Log {
+    draft: Draft,
+}
+
+impl Log {
+    pub(crate) fn new(draft: Draft) -> Self {
+        Self { draft }
+    }
+
+    fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.draft.set(key, value);
+        self
+    }
+
+    /// Which container. Needed when the Pod has several.
+    pub fn container(self, name: &str) -> Self {
+        self.set("container", name)
+    }
+
+    /// Goes on with what the container prints from now on, until it ends.
+    pub fn follow(self) -> Self {
+        self.set("follow", "true")
+    }
+
+    /// The log of the container's last run, before it was restarted.
+    pub fn previous(self) -> Self {
+        self.set("previous", "true")
+    }
+
+    /// Only the last `time`, in whole seconds, at least one.
+    pub fn since(mut self, time: Duration) -> Self {
+        self.draft.unset("sinceTime");
+        self.set("sinceSeconds", time.as_secs().max(1).to_string())
+    }
+
+    /// Only from `time` on; it replaces [`since`](Self::since).
+    pub fn since_time(mut self, time: Timestamp) -> Self {
+        self.draft.unset("sinceSeconds");
+        self.set("sinceTime", time.to_string())
+    }
+
+    /// Only the last `lines`.
+    pub fn tail(self, lines: u64) -> Self {
+        self.set("tailLines", lines.to_string())
+    }
+
+    /// Each line begins with the time at which it was printed.
+    pub fn timestamps(self) -> Self {
+        self.set("timestamps", "true")
+    }
+
+    /// Ends after so many bytes.
+    pub fn limit_bytes(self, bytes: u64) -> Self {
+        self.set("limitBytes", bytes.to_string())
+    }
+
+    /// Time up to the first byte of a stream, or for the whole text. Default: the client's, 30 s.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.draft.set_timeout(timeout);
+        self
+    }
+
+    /// All of it at once, of at most 64 MiB. Bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`](crate::client::Client::send);
+    /// [`Usage`](crate::ErrorKind::Usage) for a log that is [followed](Self::follow).
+    pub async fn text(mut self) -> Result<String, Error> {
+        if self.draft.is_set("follow") {
+            self.draft.refuse("a log that is followed has no end; await it and read its lines");
+        }
+        self.draft.send(|_, body, _| Ok(String::from_utf8_lossy(body).into_owned())).await
+    }
+}
+
+impl IntoFuture for Log {
+    type Output = Result<LogStream, Error>;
+    type IntoFuture = ApiFuture<'static, LogStream>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { Ok(LogStream::new(self.draft.stream().await?)) })
+    }
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("draft", &self.draft).finish()
+    }
+}
+
+/// A log as it arrives. Dropping it ends the request.
+pub struct LogStream {
+    bytes: ByteStream,
+    lines: Lines,
+}
+
+impl LogStream {
+    fn new(bytes: ByteStream) -> Self {
+        Self { bytes, lines: Lines::default() }
+    }
+
+    /// The next line, without its end; `None` at the end of the log. A last line without an end is
+    /// told too. A line longer than 1 MiB comes in pieces; bytes that are no UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// [`Transport`](crate::ErrorKind::Transport) when the connection broke.
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next_line(&mut self) -> Option<Result<String, Error>> {
+        loop {
+            if let Some(line) = self.lines.pop() {
+                return Some(Ok(line));
+            }
+            match self.bytes.next().await {
+                Some(Ok(bytes)) => self.lines.push(&bytes),
+                Some(Err(error)) => return Some(Err(error)),
+                None => return self.lines.rest().map(Ok),
+            }
+        }
+    }
+
+    /// The next bytes, as they arrive; `None` at the end of the log. Bytes that
+    /// [`next_line`](Self::next_line) has read for a line to come are told first.
+    ///
+    /// # Errors
+    /// [`Transport`](crate::ErrorKind::Transport) when the connection broke.
+    /// # Cancel safety
+    /// Safe: nothing is lost.
+    pub async fn next_bytes(&mut self) -> Option<Result<Bytes, Error>> {
+        match self.lines.take() {
+            Some(bytes) => Some(Ok(bytes)),
+            None => self.bytes.next().await,
+        }
+    }
+}
+
+impl fmt::Debug for LogStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogStream").field("bytes", &self.bytes).finish_non_exhaustive()
+    }
+}
+
+/// Cuts bytes into lines.
+#[derive(Default)]
+struct Lines {
+    buffer: Vec<u8>,
+    /// Where the first line that was not told begins.
+    start: usize,
+    /// No line ends before this place.
+    searched: usize,
+}
+
+impl Lines {
+    fn push(&mut self, piece: &[u8]) {
+        self.buffer.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
+        self.buffer.extend_from_slice(piece);
+    }
+
+    fn pop(&mut self) -> Option<String> {
+        let end = memchr::memchr(b'\n', &self.buffer[self.searched..])
+            .map(|at| self.searched + at)
+            .filter(|end| end - self.start <= LINE_LIMIT);
+        let (end, next) = match end {
+            Some(end) => (end, end + 1),
+            None if self.buffer.len() - self.start > LINE_LIMIT => {
+                (self.start + LINE_LIMIT, self.start + LINE_LIMIT)
+            }
+            None => {
+                self.searched = self.buffer.len();
+                return None;
+            }
+        };
+        let line = text(&self.buffer[self.start..end]);
+        (self.start, self.searched) = (next, next);
+        Some(line)
+    }
+
+    /// What is left without an end.
+    fn rest(&mut self) -> Option<String> {
+        self.take().map(|rest| text(&rest))
+    }
+
+    /// Everything that was pushed and not told.
+    fn take(&mut self) -> Option<Bytes> {
+        let rest = self.buffer.split_off(self.start);
+        *self = Self::default();
+        (!rest.is_empty()).then(|| rest.into())
+    }
+}
+
+fn text(line: &[u8]) -> String {
+    String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(pieces: &[&[u8]]) -> Vec<String> {
+        let mut lines = Lines::default();
+        pieces.iter().for_each(|piece| lines.push(piece));
+        let mut all: Vec<_> = std::iter::from_fn(|| lines.pop()).collect();
+        all.extend(lines.rest());
+        all
+    }
+
+    #[test]
+    fn lines_are_the_same_wherever_the_log_is_cut() {
+        let log = b"one\r\n\ntwo\xff\nthree";
+        for cut in 0..log.len() {
+            assert_eq!(lines(&[&log[..cut], &log[cut..]]), ["one", "", "two\u{fffd}", "three"]);
+        }
+    }
+
+    #[test]
+    fn an_endless_line_comes_in_pieces() {
+        let long = vec![b'x'; LINE_LIMIT + 3];
+        let lengths = |pieces: &[&[u8]]| lines(pieces).iter().map(String::len).collect::<Vec<_>>();
+        assert_eq!(lengths(&[&long]), [LINE_LIMIT, 3]);
+        assert_eq!(lengths(&[&long[..7], &long[7..]]), [LINE_LIMIT, 3]);
+        assert_eq!(lengths(&[&long[..LINE_LIMIT], b"\ny"]), [LINE_LIMIT, 1]);
+    }
+
+    #[test]
+    fn bytes_read_for_a_line_are_not_lost_to_a_reader_of_bytes() {
+        let mut lines = Lines::default();
+        lines.push(b"a\nb\nc");
+        assert_eq!(lines.pop().as_deref(), Some("a"));
+        assert_eq!(lines.take().as_deref(), Some(&b"b\nc"[..]));
+        assert_eq!(lines.take(), None);
+    }
+}

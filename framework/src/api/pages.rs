@@ -1,0 +1,212 @@
+//! A list as a stream of objects, one page in memory at a time.
+//!
+//! The next page is requested when the last object of this one was taken; nothing is read ahead, and
+//! nothing is read any more once the stream is dropped. A reader slower than the server's memory
+//! (about five minutes) meets an expired continue token: the stream then goes on where it was, at a
+//! newer version ([`ListStream::is_consistent`]). No object comes twice; objects that were created
+//! or deleted meanwhile behind the position are not noticed. Who needs one version takes the whole
+//! list, and who needs to stay up to date an informer.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_core::Stream;
+
+use super::ApiFuture;
+use super::decode::{self, Page};
+use super::draft::Draft;
+use crate::error::Error;
+use crate::resource::Resource;
+
+/// So often in a row may a token expire without a new object in between.
+const MOST_EXPIRIES: u32 = 3;
+
+/// The objects of a list, one by one. Also a [`Stream`]. Dropping it cancels the request under way.
+///
+/// An expired continue token is survived in one of two ways. The server's answer mostly carries a
+/// token that goes on after the last page: it is taken. Otherwise the list begins anew, and what was
+/// told already is skipped by its place in the server's order (`namespace/name`); where a server was
+/// seen to keep another order, the error is told instead.
+#[must_use = "a stream does nothing until it is polled"]
+pub struct ListStream<K> {
+    /// Requests the first page.
+    draft: Draft,
+    next: Next,
+    fetching: Option<ApiFuture<'static, Page<K>>>,
+    items: std::vec::IntoIter<Result<K, Error>>,
+    /// Place of the last object that was told.
+    last: Option<String>,
+    /// Did all objects so far come in order of their place?
+    ordered: bool,
+    /// Objects up to `last` were told by an earlier list.
+    skipping: bool,
+    consistent: bool,
+    expiries: u32,
+    resource_version: String,
+}
+
+#[derive(Debug)]
+enum Next {
+    First,
+    Token(String),
+    End,
+}
+
+impl<K: Resource> ListStream<K> {
+    pub(crate) fn new(mut draft: Draft, page_size: u32) -> Self {
+        draft.set("limit", page_size.to_string());
+        Self {
+            draft,
+            next: Next::First,
+            fetching: None,
+            items: Vec::new().into_iter(),
+            last: None,
+            ordered: true,
+            skipping: false,
+            consistent: true,
+            expiries: 0,
+            resource_version: String::new(),
+        }
+    }
+
+    /// The next object; `None` at the end. An object that does not decode is an error, and the next
+    /// one follows; any other error ends the stream.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`](crate::client::Client::send);
+    /// [`Decode`](crate::ErrorKind::Decode) names the object.
+    /// # Cancel safety
+    /// Safe: no object is lost, and a request under way goes on with the next call.
+    pub async fn next(&mut self) -> Option<Result<K, Error>> {
+        poll_fn(|cx| self.poll(cx)).await
+    }
+
+    /// The version of the collection that the last page showed; empty before the first.
+    pub fn resource_version(&self) -> &str {
+        &self.resource_version
+    }
+
+    /// Do all objects so far stem from one version of the collection?
+    pub fn is_consistent(&self) -> bool {
+        self.consistent
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<K, Error>>> {
+        loop {
+            if let Some(item) = self.items.next() {
+                if let Some(item) = self.told(item) {
+                    return Poll::Ready(Some(item));
+                }
+                continue;
+            }
+            let Some(fetching) = &mut self.fetching else {
+                match self.fetch() {
+                    Some(fetching) => self.fetching = Some(fetching),
+                    None => return Poll::Ready(None),
+                }
+                continue;
+            };
+            let page = ready!(fetching.as_mut().poll(cx));
+            self.fetching = None;
+            match page {
+                Ok(page) => self.turn(page),
+                Err(error) => {
+                    if let Err(error) = self.resume(error) {
+                        self.next = Next::End;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The request of the next page; `None` at the end.
+    fn fetch(&self) -> Option<ApiFuture<'static, Page<K>>> {
+        let draft = match &self.next {
+            Next::First => self.draft.clone(),
+            Next::Token(token) => self.draft.next_page(token),
+            Next::End => return None,
+        };
+        Some(Box::pin(draft.send(decode::page)))
+    }
+
+    fn turn(&mut self, page: Page<K>) {
+        self.items = page.items.into_iter();
+        self.resource_version = page.resource_version;
+        self.next = page.continue_token.map_or(Next::End, Next::Token);
+    }
+
+    /// `item`, if it was not told before.
+    fn told(&mut self, item: Result<K, Error>) -> Option<Result<K, Error>> {
+        let Ok(object) = item else { return Some(item) };
+        let place = place(&object);
+        if let Some(last) = &self.last
+            && place <= *last
+        {
+            if self.skipping {
+                return None;
+            }
+            self.ordered = false;
+        }
+        self.skipping = false;
+        self.expiries = 0;
+        self.last = Some(place);
+        Some(Ok(object))
+    }
+
+    /// Decides how to go on after `error`; gives it back when there is no way.
+    fn resume(&mut self, error: Error) -> Result<(), Error> {
+        self.expiries += 1;
+        let had_token = matches!(self.next, Next::Token(_));
+        if !error.is_expired() || !had_token || self.expiries > MOST_EXPIRIES {
+            return Err(error);
+        }
+        let token = error.status().map(|status| status.metadata.continue_token.clone());
+        match token.filter(|token| !token.is_empty()) {
+            Some(token) => self.next = Next::Token(token),
+            None if self.ordered => {
+                self.draft.unset("resourceVersion");
+                self.draft.unset("resourceVersionMatch");
+                self.next = Next::First;
+                self.skipping = self.last.is_some();
+            }
+            None => return Err(error.note("the list cannot go on: it has no order")),
+        }
+        self.consistent = false;
+        tracing::debug!(%error, "a list goes on at a newer version");
+        Ok(())
+    }
+}
+
+/// Where an API server lists the object: by the whole key, so that `a-b/x` comes before `a/x`.
+fn place<K: Resource>(object: &K) -> String {
+    let metadata = object.metadata();
+    let name = metadata.name.as_deref().unwrap_or_default();
+    match metadata.namespace.as_deref() {
+        Some(namespace) => format!("{namespace}/{name}"),
+        None => name.to_owned(),
+    }
+}
+
+impl<K> Unpin for ListStream<K> {}
+
+impl<K: Resource> Stream for ListStream<K> {
+    type Item = Result<K, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll(cx)
+    }
+}
+
+impl<K> fmt::Debug for ListStream<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListStream")
+            .field("draft", &self.draft)
+            .field("next", &self.next)
+            .field("last", &self.last)
+            .field("consistent", &self.consistent)
+            .finish_non_exhaustive()
+    }
+}

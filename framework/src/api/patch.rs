@@ -1,0 +1,102 @@
+//! Changes to objects, in the four forms that API servers take.
+
+use serde_json::Value;
+
+use crate::client::PatchType;
+
+/// A change to an object.
+#[derive(Clone, Debug)]
+pub enum Patch {
+    /// JSON merge patch (RFC 7386): what is named is set, `null` removes, lists are replaced.
+    Merge(Value),
+    /// JSON patch (RFC 6902): an array of operations.
+    Json(Value),
+    /// Strategic merge patch: lists are merged by their keys. Built-in kinds only.
+    Strategic(Value),
+    /// Server-side apply, as [`Api::apply`](super::Api::apply): all that this field manager wants.
+    Apply(Value),
+}
+
+impl Patch {
+    pub(crate) fn body(&self) -> &Value {
+        match self {
+            Self::Merge(body) | Self::Json(body) | Self::Strategic(body) | Self::Apply(body) => {
+                body
+            }
+        }
+    }
+
+    pub(crate) fn form(&self) -> PatchType {
+        match self {
+            Self::Merge(_) => PatchType::Merge,
+            Self::Json(_) => PatchType::Json,
+            Self::Strategic(_) => PatchType::Strategic,
+            Self::Apply(_) => PatchType::Apply,
+        }
+    }
+
+    /// Does sending it twice do no harm? An apply says the same again; others must fail when
+    /// somebody wrote before.
+    pub(crate) fn is_repeatable(&self) -> bool {
+        match self {
+            Self::Merge(body) | Self::Strategic(body) => has_version(body),
+            Self::Json(operations) => {
+                operations.as_array().into_iter().flatten().any(|operation| {
+                    let is = |key: &str, text: &str| operation[key].as_str() == Some(text);
+                    is("op", "test") && is("path", "/metadata/resourceVersion")
+                })
+            }
+            Self::Apply(_) => true,
+        }
+    }
+}
+
+/// Does the object name the version that it depends on?
+pub(crate) fn has_version(object: &Value) -> bool {
+    object
+        .pointer("/metadata/resourceVersion")
+        .and_then(Value::as_str)
+        .is_some_and(|version| !version.is_empty())
+}
+
+/// The JSON merge patch that makes `to` of `from`; `None` when they are the same.
+///
+/// A merge patch cannot set a field to `null`: such a field is removed.
+pub(crate) fn merge_diff(from: &Value, to: &Value) -> Option<Value> {
+    if from == to {
+        return None;
+    }
+    let (Value::Object(from), Value::Object(to)) = (from, to) else { return Some(to.clone()) };
+    let mut patch = serde_json::Map::new();
+    for key in from.keys().filter(|key| !to.contains_key(*key)) {
+        patch.insert(key.clone(), Value::Null);
+    }
+    for (key, value) in to {
+        let before = from.get(key).unwrap_or(&Value::Null);
+        // An object in the place of something else is written whole; it has no `null` inside that
+        // could be taken for a removal, because typed objects leave empty fields out.
+        if let Some(change) = merge_diff(before, value) {
+            patch.insert(key.clone(), change);
+        }
+    }
+    Some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_merge_patch_names_only_what_differs() {
+        let from = json!({ "a": 1, "b": { "c": [1, 2], "d": "x" }, "gone": true });
+        let to = json!({ "a": 1, "b": { "c": [1], "d": "x", "new": {} } });
+        let patch = merge_diff(&from, &to).unwrap();
+        assert_eq!(patch, json!({ "b": { "c": [1], "new": {} }, "gone": null }));
+        let mut patched = from.clone();
+        json_patch::merge(&mut patched, &patch);
+        assert_eq!(patched, to);
+        assert_eq!(merge_diff(&to, &to), None);
+    }
+}

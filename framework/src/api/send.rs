@@ -1,0 +1,139 @@
+//! A draft becomes a [`Request`], is sent, and its answer decoded.
+
+use super::decode::Decoder;
+use super::draft::Draft;
+use crate::client::{ByteStream, PatchType, Prepared, RawWatch, Request, Verb};
+use crate::error::{Error, ErrorKind};
+use crate::resource::{ResourceInfo, Scope};
+
+const JSON: &str = "application/json";
+/// Metadata alone where the server can do it, the object where it cannot.
+const METADATA: &str =
+    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json";
+
+impl Draft {
+    /// What is tried, for error texts.
+    fn what(&self) -> String {
+        let verb = match self.verb {
+            Verb::Update => "replace",
+            Verb::DeleteCollection => "delete all",
+            other => other.as_str(),
+        };
+        match &self.subresource {
+            Some(subresource) => format!("{verb} {subresource} of {}", self.noun),
+            None => format!("{verb} {}", self.noun),
+        }
+    }
+
+    /// As the builder of requests has it; the first mistake is the one that is told.
+    fn request(&self) -> Result<Request, Error> {
+        let what = self.what();
+        if let Some(mistake) = &self.mistake {
+            return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
+        }
+        let client = &self.target.client;
+        let request = match self.verb {
+            Verb::Get | Verb::List | Verb::Watch => client.get(),
+            Verb::Create => client.post().content_type(JSON),
+            Verb::Update => client.put().content_type(JSON),
+            Verb::Patch | Verb::Apply => client.patch(self.form.unwrap_or(PatchType::Merge)),
+            Verb::Delete | Verb::DeleteCollection if self.body.is_empty() => client.delete(),
+            Verb::Delete | Verb::DeleteCollection => client.delete().content_type(JSON),
+        };
+        let info = &self.target.info;
+        let mut request = request.group_version(&info.group, &info.version).resource(&info.plural);
+        request = match (info.scope, &self.namespace) {
+            (Scope::Cluster, _) => request.namespace_if_scoped("", false),
+            (Scope::Namespaced, Some(namespace)) => request.namespace(namespace),
+            (Scope::Namespaced, None) => request,
+        };
+        if let Some(name) = &self.name {
+            request = request.name(name);
+        }
+        if let Some(subresource) = &self.subresource {
+            request = request.subresource([subresource]);
+        }
+        for (key, value) in &self.query {
+            request = request.param(key, value);
+        }
+        if self.metadata && !matches!(self.verb, Verb::Delete | Verb::DeleteCollection) {
+            let list = self.verb == Verb::List;
+            request = request.accept(if list { METADATA_LIST } else { METADATA });
+        }
+        if let Some(timeout) = self.timeout {
+            request = request.timeout(timeout);
+        }
+        if self.repeatable {
+            request = request.repeatable();
+        }
+        Ok(request.body(self.body.clone()).describe(&what))
+    }
+
+    /// The finished request.
+    pub(crate) fn finish(&self) -> Result<Prepared, Error> {
+        let mut prepared = self.request()?.prepare()?;
+        prepared.scope = Some(self.target.info.scope);
+        Ok(prepared)
+    }
+
+    /// Sends it and decodes the answer.
+    pub(crate) async fn send<T>(mut self, decode: Decoder<T>) -> Result<T, Error> {
+        let client = self.target.client.clone();
+        let mut answer = client.send(self.finish()?).await;
+        if self.was_refused(&answer) {
+            answer = client.send(self.finish()?).await;
+        }
+        let answer = answer.map_err(|error| self.explain(error))?;
+        decode(&self.what(), &answer.body, &self.target.info)
+    }
+
+    /// Sends it and streams the answer's body.
+    pub(crate) async fn stream(self) -> Result<ByteStream, Error> {
+        let answer = self.target.client.stream(self.finish()?).await;
+        answer.map_err(|error| self.explain(error))
+    }
+
+    /// Starts a watch; with what is being tried, for error texts.
+    pub(crate) async fn watch(mut self) -> Result<(String, RawWatch), Error> {
+        let mut watch = self.request()?.watch().await;
+        if self.was_refused(&watch) {
+            watch = self.request()?.watch().await;
+        }
+        Ok((self.what(), watch?))
+    }
+
+    /// Has the server no metadata-only form of the answer? Then it is to be asked for whole objects;
+    /// what it refuses so was not executed.
+    fn was_refused<T>(&mut self, answer: &Result<T, Error>) -> bool {
+        let refused = matches!(answer, Err(error) if self.metadata && error.is_not_acceptable());
+        self.metadata &= !refused;
+        refused
+    }
+
+    /// Says what a 404 or 405 of a subresource means.
+    fn explain(&self, error: Error) -> Error {
+        match &self.subresource {
+            Some(subresource) => explain(error, &self.target.info, subresource),
+            None => error,
+        }
+    }
+}
+
+fn explain(error: Error, info: &ResourceInfo, subresource: &str) -> Error {
+    let kind = info.group_resource();
+    // The API server names the object when that is what is missing.
+    let details = error.status().and_then(|status| status.details.as_ref());
+    let named = details.is_some_and(|details| !details.name.is_empty());
+    if error.is_method_not_supported() {
+        error.note(&format!("`{subresource}` of {kind} does not take this verb"))
+    } else if error.is_not_found() && !named {
+        error.note(&format!(
+            "{kind} seem to have no subresource `{subresource}`; a custom resource's must be \
+             declared in its definition"
+        ))
+    } else {
+        error
+    }
+}

@@ -1,0 +1,431 @@
+//! Finds out what became of a write whose fate is unknown, by reading the object.
+//!
+//! The verdict speaks of the effect, not of who caused it: that the object is now as the write wanted
+//! it, or that it certainly was not touched. What neither shows is unknown, and the text says why.
+
+use percent_encoding::percent_decode_str;
+use serde_json::{Map, Value};
+
+use super::draft::{Draft, Target};
+use super::{Api, Get, decode};
+use crate::client::Verb;
+use crate::error::{Doubt, Error, ErrorKind};
+use crate::resource::{Resource, Scope};
+
+/// What became of a write; see [`Api::settle`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Settled<K> {
+    /// The object is as the write wanted it; for a deletion, it is marked for deletion.
+    Happened(K),
+    /// A deletion's object is not there any more, or another one has its name.
+    Gone,
+    /// The write had no effect when the object was read.
+    NotHappened,
+    /// The object does not tell; why, and what to do.
+    Unknown(String),
+}
+
+impl<K: Resource> Api<K> {
+    /// What became of the write that failed with the [ambiguous](Error::is_ambiguous) `error`: reads
+    /// the object and compares it with what was sent.
+    ///
+    /// | the write | `Happened` | `NotHappened` |
+    /// |---|---|---|
+    /// | create | the object is there and has every field that was sent | there is none |
+    /// | replace | its version is another, and its content is what was sent, no more | it is at the version that was sent |
+    /// | merge and strategic patch | its version is not the one that was sent, and it has every field as sent | it is at the version that was sent |
+    /// | JSON patch | the same, of `add`, `replace` and `remove` outside of lists | it is at the version that was sent |
+    /// | apply | it has every field that was sent (what the apply gave up is not looked at) | there is none |
+    /// | delete | it is marked for deletion; [`Gone`](Settled::Gone) without it, or with another uid than was sent | it is not marked, and has the uid or version that was sent |
+    ///
+    /// Of a write to `status` only the status counts, of others all but the status. Versions and
+    /// uids can only be compared where the write carried them. Everything else is
+    /// [`Unknown`](Settled::Unknown), such as a create with `generateName` (list by a label that only
+    /// you set), the deletion of a collection, and other subresources.
+    ///
+    /// `NotHappened` is true of the moment of the read: an API server that still works on the write
+    /// could yet execute it. It gives up after a minute (its `--request-timeout`); who must be certain
+    /// asks again then. Writes that carry a version or uid are safe to repeat in any case.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # use windlass::api::Settled;
+    /// # async fn example(client: windlass::client::Client, map: ConfigMap) -> Result<(), windlass::Error> {
+    /// let maps = client.namespace::<ConfigMap>("shop");
+    /// let created = match maps.create(&map).await {
+    ///     Err(error) if error.is_ambiguous() => match maps.settle(&error).await? {
+    ///         Settled::Happened(map) => map,
+    ///         Settled::NotHappened => maps.create(&map).await?,
+    ///         _ => return Err(error),
+    ///     },
+    ///     result => result?,
+    /// };
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when `error` leaves nothing to settle, or is about another kind, namespace
+    /// or cluster; and those of the read.
+    pub async fn settle(&self, error: &Error) -> Result<Settled<K>, Error> {
+        let usage =
+            |why: &str| Error::new(ErrorKind::Usage, format!("cannot settle `{error}`: {why}"));
+        let doubt = error.doubt().filter(|_| error.is_ambiguous());
+        let doubt = doubt.ok_or_else(|| usage("it leaves no doubt about a write"))?;
+        if doubt.host != self.client().host() {
+            return Err(usage("it is about another API server"));
+        }
+        let place = Place::of(&doubt.path, &self.target)
+            .ok_or_else(|| usage("it is about another kind or namespace"))?;
+        let sent: Value = serde_json::from_slice(&doubt.body).unwrap_or_default();
+        let name = match place.name.or_else(|| text(&sent, "/metadata/name")) {
+            Some(name) => name,
+            None => return Ok(Settled::Unknown(NAMELESS.to_owned())),
+        };
+        if is_dry_run(doubt) {
+            return Ok(Settled::NotHappened);
+        }
+        let status = match place.subresource.as_deref() {
+            None => false,
+            Some("status") => true,
+            Some(other) => return Ok(Settled::Unknown(format!("read the subresource `{other}`"))),
+        };
+        let target =
+            Target { namespace: place.namespace, metadata: false, ..(*self.target).clone() };
+        let draft = Draft::named(&target.into(), Verb::Get, &name);
+        let stored = Get::<Value>::new(draft, decode::value).opt().await?;
+        Ok(match judge(doubt, &sent, stored.as_ref(), status) {
+            Verdict::Happened => {
+                let body = stored.unwrap_or_default().to_string();
+                let what = format!("settle {}", self.target.noun(&name));
+                Settled::Happened(decode::object(&what, body.as_bytes(), self.info())?)
+            }
+            Verdict::Gone => Settled::Gone,
+            Verdict::NotHappened => Settled::NotHappened,
+            Verdict::Unknown(why) => Settled::Unknown(why.to_owned()),
+        })
+    }
+}
+
+const NAMELESS: &str = "the server was to choose the name, or there were many objects: list them by \
+                        a label that only you set";
+const GONE: &str = "the object is gone: it was deleted after the write, or before it";
+const OTHERS: &str = "an object of that name has other content: somebody else made it, or changed it \
+                      since";
+const OVERWRITTEN: &str = "the object is at another version and has other content: somebody else \
+                           wrote before or after; read it and decide again";
+const AGAIN: &str = "the object has other content: an apply may be sent again";
+const REPLACED: &str = "another object has its name now";
+const NO_UID: &str = "an object of that name is there, and no uid was sent that would tell whether \
+                      it is the same; send deletions with a uid";
+
+/// Where a write went.
+struct Place {
+    namespace: Option<String>,
+    name: Option<String>,
+    subresource: Option<String>,
+}
+
+impl Place {
+    /// `None` when `path` is not about the kind and namespace of `target`.
+    fn of(path: &str, target: &Target) -> Option<Self> {
+        let info = &target.info;
+        let root = info.collection_path(None);
+        let mut rest = path.strip_prefix(root.strip_suffix(info.plural.as_ref())?)?;
+        let mut namespace = None;
+        if info.scope == Scope::Namespaced {
+            let (in_it, behind) = rest.strip_prefix("namespaces/")?.split_once('/')?;
+            (namespace, rest) = (Some(decoded(in_it)), behind);
+            if target.namespace.is_some() && target.namespace != namespace {
+                return None;
+            }
+        }
+        let mut segments = rest.strip_prefix(info.plural.as_ref())?.splitn(3, '/');
+        if !segments.next()?.is_empty() {
+            return None;
+        }
+        Some(Self {
+            namespace,
+            name: segments.next().map(decoded),
+            subresource: segments.next().map(str::to_owned),
+        })
+    }
+}
+
+fn decoded(segment: &str) -> String {
+    percent_decode_str(segment).decode_utf8_lossy().into_owned()
+}
+
+fn is_dry_run(doubt: &Doubt) -> bool {
+    doubt.query.split('&').any(|parameter| parameter == "dryRun=All")
+}
+
+#[derive(Debug, PartialEq)]
+enum Verdict {
+    Happened,
+    Gone,
+    NotHappened,
+    Unknown(&'static str),
+}
+
+fn judge(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
+    match doubt.method.as_str() {
+        "DELETE" => judge_delete(sent, stored),
+        "POST" => match stored {
+            None => Verdict::NotHappened,
+            Some(stored) if wanted(sent, stored, status) => Verdict::Happened,
+            Some(_) => Verdict::Unknown(OTHERS),
+        },
+        method => judge_change(method == "PUT", sent, stored, status),
+    }
+}
+
+fn judge_delete(options: &Value, stored: Option<&Value>) -> Verdict {
+    let Some(stored) = stored else { return Verdict::Gone };
+    let asked = |key: &str| text(options, &format!("/preconditions/{key}"));
+    let (uid, version) = (asked("uid"), asked("resourceVersion"));
+    if uid.is_some() && uid != text(stored, "/metadata/uid") {
+        Verdict::Gone
+    } else if text(stored, "/metadata/deletionTimestamp").is_some() {
+        Verdict::Happened
+    } else if uid.is_some() || (version.is_some() && version == text(stored, VERSION)) {
+        Verdict::NotHappened
+    } else {
+        Verdict::Unknown(NO_UID)
+    }
+}
+
+const VERSION: &str = "/metadata/resourceVersion";
+
+fn judge_change(whole: bool, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
+    // An apply names its kind; patches do not.
+    let apply = !whole && sent["apiVersion"].is_string() && sent["kind"].is_string();
+    let Some(stored) = stored else {
+        return if apply { Verdict::NotHappened } else { Verdict::Unknown(GONE) };
+    };
+    let operations = sent.as_array();
+    let version = match operations {
+        Some(operations) => operations
+            .iter()
+            .find(|operation| operation["op"] == "test" && operation["path"] == VERSION)
+            .and_then(|operation| operation["value"].as_str().map(str::to_owned)),
+        None => text(sent, VERSION),
+    };
+    let uid = text(sent, "/metadata/uid");
+    if uid.is_some() && uid != text(stored, "/metadata/uid") {
+        return Verdict::Unknown(REPLACED);
+    }
+    if version.is_some() && version == text(stored, VERSION) {
+        return Verdict::NotHappened;
+    }
+    let happened = match operations {
+        Some(operations) => operations.iter().all(|operation| is_done(operation, stored)),
+        None if whole => wanted(sent, stored, status) && wanted(stored, sent, status),
+        None => wanted(sent, stored, status),
+    };
+    match (happened, apply) {
+        (true, _) => Verdict::Happened,
+        (false, true) => Verdict::Unknown(AGAIN),
+        (false, false) => Verdict::Unknown(OVERWRITTEN),
+    }
+}
+
+fn text(value: &Value, pointer: &str) -> Option<String> {
+    value.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+/// Does `stored` have everything that `sent` names, in what the write could change?
+fn wanted(sent: &Value, stored: &Value, status: bool) -> bool {
+    sent.is_object() && holds(&content(sent, status), Some(&content(stored, status)))
+}
+
+/// The parts of an object that its writers decide.
+fn content(object: &Value, status: bool) -> Value {
+    let mut kept = Map::new();
+    for (key, value) in object.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "status" if status => kept.insert(key.clone(), value.clone()),
+            _ if status => None,
+            "apiVersion" | "kind" | "status" => None,
+            "metadata" => {
+                let own = ["labels", "annotations", "finalizers", "ownerReferences"];
+                let own = own.map(|key| (key.to_owned(), value[key].clone()));
+                kept.insert(key.clone(), Value::Object(own.into_iter().collect()))
+            }
+            _ => kept.insert(key.clone(), value.clone()),
+        };
+    }
+    Value::Object(kept)
+}
+
+/// Does `stored` have all of `written`? Empty, `null` and missing are the same.
+fn holds(written: &Value, stored: Option<&Value>) -> bool {
+    match (written, stored) {
+        (Value::Object(written), Some(Value::Object(stored))) => {
+            written.iter().all(|(key, value)| holds(value, stored.get(key)))
+        }
+        (Value::Array(written), Some(Value::Array(stored))) => {
+            written.len() == stored.len()
+                && written.iter().zip(stored).all(|(one, other)| holds(one, Some(other)))
+        }
+        (written, None) => is_empty(written),
+        (written, Some(stored)) => written == stored || (is_empty(written) && is_empty(stored)),
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(map) => map.values().all(is_empty),
+        Value::Array(list) => list.is_empty(),
+        _ => false,
+    }
+}
+
+/// Does `stored` show what an operation of a JSON patch does?
+fn is_done(operation: &Value, stored: &Value) -> bool {
+    let path = operation["path"].as_str().unwrap_or_default();
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    // Places in lists move.
+    let in_list = stored.pointer(parent).is_some_and(Value::is_array);
+    match operation["op"].as_str() {
+        Some("test") => true,
+        Some("add" | "replace") if !in_list => {
+            stored.pointer(path).is_some_and(|value| holds(&operation["value"], Some(value)))
+        }
+        Some("remove") if !in_list => stored.pointer(path).is_none(),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use http::Method;
+    use serde_json::json;
+
+    use super::*;
+
+    fn verdict(method: Method, sent: &Value, stored: Option<Value>) -> Verdict {
+        let doubt = Doubt {
+            method,
+            host: String::new(),
+            path: String::new(),
+            query: String::new(),
+            body: Bytes::new(),
+        };
+        judge(&doubt, sent, stored.as_ref(), false)
+    }
+
+    fn map(version: &str, data: Value) -> Value {
+        json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": { "name": "a", "uid": "u", "resourceVersion": version },
+        })
+    }
+
+    #[test]
+    fn a_creation_happened_when_the_object_has_all_that_was_sent() {
+        let sent =
+            json!({ "metadata": { "name": "a", "labels": { "l": "1" } }, "data": { "k": "1" } });
+        let mut stored = map("5", json!({ "k": "1", "defaulted": "x" }));
+        stored["metadata"]["labels"] = json!({ "l": "1", "more": "2" });
+        assert_eq!(verdict(Method::POST, &sent, None), Verdict::NotHappened);
+        assert_eq!(verdict(Method::POST, &sent, Some(stored.clone())), Verdict::Happened);
+        stored["data"]["k"] = json!("2");
+        assert_eq!(verdict(Method::POST, &sent, Some(stored)), Verdict::Unknown(OTHERS));
+    }
+
+    #[test]
+    fn a_replacement_is_judged_by_version_and_by_its_whole_content() {
+        let sent = map("5", json!({ "k": "1" }));
+        let put = |stored| verdict(Method::PUT, &sent, stored);
+        assert_eq!(put(Some(map("5", json!({ "k": "0" })))), Verdict::NotHappened);
+        assert_eq!(put(Some(map("6", json!({ "k": "1" })))), Verdict::Happened);
+        // A key that the replacement would have removed is still there.
+        let more = map("6", json!({ "k": "1", "old": "x" }));
+        assert_eq!(put(Some(more)), Verdict::Unknown(OVERWRITTEN));
+        assert_eq!(put(None), Verdict::Unknown(GONE));
+        let mut other = map("6", json!({ "k": "1" }));
+        other["metadata"]["uid"] = json!("another");
+        assert_eq!(put(Some(other)), Verdict::Unknown(REPLACED));
+    }
+
+    #[test]
+    fn patches_are_judged_by_what_they_name() {
+        let patch = |sent: Value, stored| verdict(Method::PATCH, &sent, Some(stored));
+        let now = map("6", json!({ "k": "1", "other": "x" }));
+        let merge = |data: Value| json!({ "data": data });
+        assert_eq!(patch(merge(json!({ "k": "1", "gone": null })), now.clone()), Verdict::Happened);
+        let missed = Verdict::Unknown(OVERWRITTEN);
+        assert_eq!(patch(merge(json!({ "other": null })), now.clone()), missed);
+        let guarded = json!({ "metadata": { "resourceVersion": "6" }, "data": { "k": "2" } });
+        assert_eq!(patch(guarded, now.clone()), Verdict::NotHappened);
+        let ops = json!([
+            { "op": "test", "path": "/metadata/resourceVersion", "value": "5" },
+            { "op": "replace", "path": "/data/k", "value": "1" },
+            { "op": "remove", "path": "/data/gone" },
+        ]);
+        assert_eq!(patch(ops.clone(), now.clone()), Verdict::Happened);
+        assert_eq!(patch(ops, map("5", json!({ "k": "0" }))), Verdict::NotHappened);
+        let mut listed = now;
+        listed["metadata"]["finalizers"] = json!(["a"]);
+        let add = json!([{ "op": "add", "path": "/metadata/finalizers/0", "value": "a" }]);
+        assert_eq!(patch(add, listed), Verdict::Unknown(OVERWRITTEN));
+    }
+
+    #[test]
+    fn an_apply_that_created_nothing_did_not_happen() {
+        let sent = map("", json!({ "k": "1" }));
+        assert_eq!(verdict(Method::PATCH, &sent, None), Verdict::NotHappened);
+        assert_eq!(
+            verdict(Method::PATCH, &sent, Some(map("6", json!({ "k": "1" })))),
+            Verdict::Happened
+        );
+        let other = Some(map("6", json!({ "k": "2" })));
+        assert_eq!(verdict(Method::PATCH, &sent, other), Verdict::Unknown(AGAIN));
+    }
+
+    #[test]
+    fn a_deletion_is_judged_by_mark_and_uid() {
+        let delete = |sent: Value, stored| verdict(Method::DELETE, &sent, stored);
+        let uid = |uid: &str| json!({ "preconditions": { "uid": uid } });
+        let there = map("6", json!({}));
+        assert_eq!(delete(Value::Null, None), Verdict::Gone);
+        assert_eq!(delete(Value::Null, Some(there.clone())), Verdict::Unknown(NO_UID));
+        assert_eq!(delete(uid("u"), Some(there.clone())), Verdict::NotHappened);
+        assert_eq!(delete(uid("before"), Some(there.clone())), Verdict::Gone);
+        let mut marked = there;
+        marked["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        assert_eq!(delete(uid("u"), Some(marked)), Verdict::Happened);
+    }
+
+    #[test]
+    fn a_status_write_is_judged_by_the_status_alone() {
+        let sent =
+            json!({ "metadata": { "resourceVersion": "5" }, "spec": 1, "status": { "a": 1 } });
+        let stored =
+            json!({ "metadata": { "resourceVersion": "6" }, "spec": 2, "status": { "a": 1 } });
+        assert_eq!(judge_change(true, &sent, Some(&stored), true), Verdict::Happened);
+        assert_ne!(judge_change(true, &sent, Some(&stored), false), Verdict::Happened);
+    }
+
+    #[test]
+    fn a_place_is_read_from_the_path_of_its_kind_only() {
+        let info = crate::resource::ResourceInfo::of::<k8s_openapi::api::apps::v1::Deployment>();
+        let mut target = Target::new(crate::client::Client::offline(), Some(info), None);
+        let of = |path: &str, target: &Target| {
+            Place::of(path, target).map(|place| (place.namespace, place.name, place.subresource))
+        };
+        let s = |text: &str| Some(text.to_owned());
+        let root = "/apis/apps/v1/namespaces/shop";
+        let all = format!("{root}/deployments");
+        assert_eq!(of(&all, &target), Some((s("shop"), None, None)));
+        let status = format!("{root}/deployments/web/status");
+        assert_eq!(of(&status, &target), Some((s("shop"), s("web"), s("status"))));
+        assert_eq!(of(&format!("{root}/deploymentsx/web"), &target), None);
+        assert_eq!(of("/api/v1/namespaces/shop/pods/web", &target), None);
+        target.namespace = s("other");
+        assert_eq!(of(&all, &target), None);
+    }
+}

@@ -1,0 +1,93 @@
+//! Subresources: whatever stands behind an object's name in the URL.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use k8s_openapi::api::autoscaling::v1::Scale;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::decode;
+use super::draft::{Draft, Target};
+use super::{Get, Patch, Write};
+use crate::client::Verb;
+
+/// A subresource of one object, whose bodies are `T`. Whether the kind has it is for the API server
+/// to say: its 404 and 405 are explained in the error's text.
+pub struct Subresource<T> {
+    target: Arc<Target>,
+    object: String,
+    name: String,
+    _body: PhantomData<fn() -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned + 'static> Subresource<T> {
+    pub(crate) fn new(target: &Arc<Target>, object: &str, name: &str) -> Self {
+        let target = Arc::clone(target);
+        Self { target, object: object.to_owned(), name: name.to_owned(), _body: PhantomData }
+    }
+
+    fn draft(&self, verb: Verb) -> Draft {
+        Draft::part(&self.target, verb, &self.object, &self.name)
+    }
+
+    fn written(&self, verb: Verb, body: &impl Serialize) -> Write<T> {
+        let mut draft = self.draft(verb);
+        draft.any_body(body);
+        Write::new(draft, decode::value)
+    }
+
+    /// Reads it.
+    pub fn get(&self) -> Get<T> {
+        Get::new(self.draft(Verb::Get), decode::value)
+    }
+
+    /// Posts `body` to it; the answer must be a `T`. For subresources that do something.
+    pub fn create(&self, body: &impl Serialize) -> Write<T> {
+        self.written(Verb::Create, body)
+    }
+
+    /// Replaces it. With a resourceVersion in `body` only that version, which also makes it safe to
+    /// repeat.
+    pub fn replace(&self, body: &T) -> Write<T> {
+        self.written(Verb::Update, body)
+    }
+
+    /// Patches it.
+    pub fn patch(&self, patch: Patch) -> Write<T> {
+        let verb = if matches!(patch, Patch::Apply(_)) { Verb::Apply } else { Verb::Patch };
+        let mut draft = self.draft(verb);
+        draft.patch_body(&patch);
+        Write::new(draft, decode::value)
+    }
+}
+
+impl Subresource<Scale> {
+    /// Sets the number of replicas, whatever it was.
+    pub fn to(&self, replicas: i32) -> Write<Scale> {
+        self.patch(Patch::Merge(json!({ "spec": { "replicas": replicas } })))
+    }
+}
+
+impl<T> Clone for Subresource<T> {
+    fn clone(&self) -> Self {
+        Self {
+            target: Arc::clone(&self.target),
+            object: self.object.clone(),
+            name: self.name.clone(),
+            _body: PhantomData,
+        }
+    }
+}
+
+impl<T> fmt::Debug for Subresource<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subresource")
+            .field("info", &self.target.info)
+            .field("object", &self.object)
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

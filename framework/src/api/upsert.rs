@@ -1,0 +1,167 @@
+//! Brings an object to a wanted state, whether it exists or not.
+
+use serde_json::Value;
+
+use super::patch::merge_diff;
+use super::{Api, Patch, Retries};
+use crate::error::{Error, ErrorKind};
+use crate::resource::{Resource, ResourceExt};
+
+/// What [`Api::create_or_update`] and [`Api::create_or_patch`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Upserted<K> {
+    /// There was none: it was created.
+    Created(K),
+    /// It was changed.
+    Updated(K),
+    /// It was as wanted: nothing was sent.
+    Unchanged(K),
+}
+
+impl<K> Upserted<K> {
+    /// The object as it is stored now.
+    pub fn into_object(self) -> K {
+        match self {
+            Self::Created(object) | Self::Updated(object) | Self::Unchanged(object) => object,
+        }
+    }
+
+    /// Was something written?
+    pub fn is_written(&self) -> bool {
+        !matches!(self, Self::Unchanged(_))
+    }
+}
+
+#[derive(Clone, Copy)]
+enum How {
+    Replace,
+    Patch,
+}
+
+impl<K: Resource> Api<K> {
+    /// Creates `object` if there is none of its name; otherwise lets `change` bring the stored one
+    /// to the wanted state and replaces it. `change` also runs on `object` before it is created. A
+    /// conflict is tried again from the read on, by [`Retries::DEFAULT_RETRY`].
+    ///
+    /// A replace writes the whole object: fields that `K` does not know, because the API server is
+    /// newer, are removed. [`create_or_patch`](Self::create_or_patch) leaves them alone, and
+    /// [`apply`](Self::apply) needs no read. The status is not written where it is a subresource.
+    ///
+    /// ```no_run
+    /// # use k8s_openapi::api::core::v1::ConfigMap;
+    /// # async fn example(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let mut map = ConfigMap::default();
+    /// map.metadata.name = Some("settings".into());
+    /// let wanted = |map: &mut ConfigMap| {
+    ///     map.data.get_or_insert_default().insert("color".into(), "red".into());
+    /// };
+    /// let done = client.namespace("shop").create_or_update(&map, wanted).await?;
+    /// println!("wrote: {}", done.is_written());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when `object` has no name, or `change` moves the object to another name
+    /// or namespace; [`ErrorKind::Conflict`] when all attempts met one; and those of the calls.
+    pub async fn create_or_update(
+        &self,
+        object: &K,
+        change: impl FnMut(&mut K),
+    ) -> Result<Upserted<K>, Error> {
+        self.upsert(object, change, How::Replace).await
+    }
+
+    /// As [`create_or_update`](Self::create_or_update), but sends only what differs, as a merge
+    /// patch at the version that was read. Lists are written whole.
+    ///
+    /// # Errors
+    /// As [`create_or_update`](Self::create_or_update).
+    pub async fn create_or_patch(
+        &self,
+        object: &K,
+        change: impl FnMut(&mut K),
+    ) -> Result<Upserted<K>, Error> {
+        self.upsert(object, change, How::Patch).await
+    }
+
+    async fn upsert(
+        &self,
+        object: &K,
+        mut change: impl FnMut(&mut K),
+        how: How,
+    ) -> Result<Upserted<K>, Error> {
+        // An Api of all namespaces finds the object where it says it is.
+        let api = self.near(object);
+        let mut failures = 0;
+        loop {
+            let result = match api.get(object.name()).opt().await? {
+                None => api.create_changed(object, &mut change).await,
+                Some(stored) => api.change(stored, &mut change, how).await,
+            };
+            match result {
+                // Somebody was faster: look again.
+                Err(error) if error.is_conflict() || error.is_already_exists() => {
+                    failures += 1;
+                    let seams = self.client().seams();
+                    if !Retries::DEFAULT_RETRY.pause(seams, failures).await {
+                        return Err(error.note(&format!("tried {failures} times")));
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+
+    async fn create_changed(
+        &self,
+        object: &K,
+        change: &mut impl FnMut(&mut K),
+    ) -> Result<Upserted<K>, Error> {
+        let mut wanted = object.clone();
+        change(&mut wanted);
+        self.check_unmoved(object, &wanted)?;
+        self.create(&wanted).await.map(Upserted::Created)
+    }
+
+    async fn change(
+        &self,
+        stored: K,
+        change: &mut impl FnMut(&mut K),
+        how: How,
+    ) -> Result<Upserted<K>, Error> {
+        let mut wanted = stored.clone();
+        change(&mut wanted);
+        self.check_unmoved(&stored, &wanted)?;
+        let Some(mut patch) = merge_diff(&json(&stored)?, &json(&wanted)?) else {
+            return Ok(Upserted::Unchanged(stored));
+        };
+        let written = match how {
+            How::Replace => self.replace(&wanted).await,
+            How::Patch => {
+                patch["metadata"]["resourceVersion"] = stored.resource_version().into();
+                self.patch(stored.name(), Patch::Merge(patch)).await
+            }
+        };
+        written.map(Upserted::Updated)
+    }
+
+    fn check_unmoved(&self, before: &K, after: &K) -> Result<(), Error> {
+        if (before.name(), before.namespace()) == (after.name(), after.namespace()) {
+            return Ok(());
+        }
+        let what = self.info().group_resource();
+        let text = format!(
+            "cannot change {what} \"{}\": the change gave it another name or namespace",
+            before.name()
+        );
+        Err(Error::new(ErrorKind::Usage, text))
+    }
+}
+
+fn json<K: Resource>(object: &K) -> Result<Value, Error> {
+    serde_json::to_value(object).map_err(|error| {
+        let text = format!("cannot write \"{}\": it does not become JSON", object.name());
+        Error::new(ErrorKind::Usage, text).because(error)
+    })
+}

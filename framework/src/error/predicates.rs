@@ -1,0 +1,162 @@
+//! What an error means, as questions; most read the API server's reason, as client-go's `apierrors`.
+//!
+//! A predicate about a reason holds whatever the [kind](Error::kind) is: a write that was answered
+//! with 504 is [ambiguous](Error::is_ambiguous) and a [timeout](Error::is_timeout) at once.
+
+use super::{ApiStatus, Error, ErrorKind, StatusCause};
+
+impl Error {
+    fn answered(&self, reason: &str, code: u16) -> bool {
+        self.status().is_some_and(|status| status.is(reason, code))
+    }
+
+    /// The API server's machine-readable reason, such as `NotFound`; empty without one.
+    pub fn reason(&self) -> &str {
+        self.status().map_or("", |status| &status.reason)
+    }
+
+    /// The HTTP code of the API server's answer, when there was one.
+    pub fn code(&self) -> Option<u16> {
+        self.status().map(|status| status.code)
+    }
+
+    /// The causes that the API server named; empty without any.
+    pub fn causes(&self) -> &[StatusCause] {
+        self.status().map_or(&[], ApiStatus::causes)
+    }
+
+    /// Did the API server name a cause of this reason, such as `FieldValueInvalid`?
+    pub fn has_cause(&self, reason: &str) -> bool {
+        self.status().is_some_and(|status| status.has_cause(reason))
+    }
+
+    /// What is wrong with which field: the causes of an [invalid](Self::is_invalid) object that name
+    /// one.
+    pub fn field_errors(&self) -> impl Iterator<Item = &StatusCause> {
+        self.causes().iter().filter(|cause| {
+            cause.reason.starts_with("FieldValue") && !matches!(cause.field.as_str(), "" | "<nil>")
+        })
+    }
+
+    /// 404: the object, or what would hold it, does not exist.
+    pub fn is_not_found(&self) -> bool {
+        self.kind() == ErrorKind::NotFound
+    }
+
+    /// 409 on a creation: there is an object of that name.
+    pub fn is_already_exists(&self) -> bool {
+        self.kind() == ErrorKind::AlreadyExists
+    }
+
+    /// 409: somebody else wrote first, a precondition failed, or (for an apply) somebody else owns a
+    /// field.
+    pub fn is_conflict(&self) -> bool {
+        self.kind() == ErrorKind::Conflict
+    }
+
+    /// A [conflict](Self::is_conflict) of an apply: other managers own fields; the
+    /// [causes](Self::causes) name them. Trying again does not help; forcing does.
+    pub fn is_field_conflict(&self) -> bool {
+        self.is_conflict() && self.has_cause("FieldManagerConflict")
+    }
+
+    /// 422: the API server refused the object's content; see [`field_errors`](Self::field_errors).
+    pub fn is_invalid(&self) -> bool {
+        self.kind() == ErrorKind::Invalid
+    }
+
+    /// 400: the request makes no sense to the API server.
+    pub fn is_bad_request(&self) -> bool {
+        self.kind() == ErrorKind::BadRequest
+    }
+
+    /// 410, of either reason: the resourceVersion or continue token is too old; list again.
+    pub fn is_expired(&self) -> bool {
+        self.kind() == ErrorKind::Expired
+    }
+
+    /// 410 with the reason `Gone`, or with none: what was asked for is not there any more. Most
+    /// callers mean [`is_expired`](Self::is_expired), which includes this.
+    pub fn is_gone(&self) -> bool {
+        self.answered("Gone", 410)
+    }
+
+    /// 401: credentials are missing or refused.
+    pub fn is_unauthorized(&self) -> bool {
+        self.kind() == ErrorKind::Unauthorized
+    }
+
+    /// 403: not allowed, by RBAC or by admission.
+    pub fn is_forbidden(&self) -> bool {
+        self.kind() == ErrorKind::Forbidden
+    }
+
+    /// A deadline passed: ours (nothing was written), or the API server's (504, reason `Timeout`).
+    pub fn is_timeout(&self) -> bool {
+        self.kind() == ErrorKind::Timeout || self.answered("Timeout", 504)
+    }
+
+    /// Reason `ServerTimeout`: the API server could not finish in time, and asks to try again.
+    pub fn is_server_timeout(&self) -> bool {
+        self.reason() == "ServerTimeout"
+    }
+
+    /// 429: asked to slow down; an eviction's disruption budget answers so too.
+    pub fn is_too_many_requests(&self) -> bool {
+        self.kind() == ErrorKind::TooManyRequests || self.answered("TooManyRequests", 429)
+    }
+
+    /// An eviction that a disruption budget does not allow now: try again later.
+    pub fn is_disruption_budget(&self) -> bool {
+        self.is_too_many_requests() && self.has_cause("DisruptionBudget")
+    }
+
+    /// 503: the API server, or one that it asks, cannot serve now.
+    pub fn is_service_unavailable(&self) -> bool {
+        self.answered("ServiceUnavailable", 503)
+    }
+
+    /// 500: the API server failed; the reason is `InternalError` or missing.
+    pub fn is_internal(&self) -> bool {
+        self.answered("InternalError", 500)
+    }
+
+    /// 405: the resource does not take this verb.
+    pub fn is_method_not_supported(&self) -> bool {
+        self.answered("MethodNotAllowed", 405)
+    }
+
+    /// 406: the server has the answer in no format that was asked for.
+    pub fn is_not_acceptable(&self) -> bool {
+        self.answered("NotAcceptable", 406)
+    }
+
+    /// 415: the server does not read this format; custom resources take no strategic merge patch.
+    pub fn is_unsupported_media_type(&self) -> bool {
+        self.answered("UnsupportedMediaType", 415)
+    }
+
+    /// 413: the request is larger than the API server reads.
+    pub fn is_request_entity_too_large(&self) -> bool {
+        self.answered("RequestEntityTooLarge", 413)
+    }
+
+    /// A write whose fate is unknown: read before trying again, or ask
+    /// [`Api::settle`](crate::api::Api::settle).
+    pub fn is_ambiguous(&self) -> bool {
+        self.kind() == ErrorKind::Ambiguous
+    }
+
+    /// A creation that came too late: its namespace is being deleted.
+    pub fn namespace_terminating(&self) -> bool {
+        self.is_forbidden() && self.has_cause("NamespaceTerminating")
+    }
+
+    /// A read at a version that the server has not seen yet (cause `ResourceVersionTooLarge`).
+    pub fn is_version_too_large(&self) -> bool {
+        self.has_cause("ResourceVersionTooLarge")
+    }
+}
+
+#[cfg(test)]
+mod tests;
