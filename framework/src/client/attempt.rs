@@ -92,16 +92,17 @@ impl Outgoing<'_> {
     /// The request as it goes through the stack.
     pub(super) fn http(
         &self,
+        uri: Uri,
         credentials: Option<&HeaderValue>,
         mark: Attempt,
-    ) -> Result<HttpRequest, Error> {
+    ) -> HttpRequest {
         let request = self.request;
         let body = request.extra.reader.clone();
         let mut http = http::Request::new(body.unwrap_or_else(|| request.body.clone().into()));
         *http.method_mut() = request.method.clone();
-        *http.uri_mut() = uri(self.client, request)?;
+        *http.uri_mut() = uri;
         let headers = http.headers_mut();
-        if let Some(accept) = &self.client.shared.accept {
+        if let Some(accept) = &self.client.shared.defaults.accept {
             headers.insert(ACCEPT, accept.clone());
         }
         headers.insert(USER_AGENT, self.client.shared.user_agent.clone());
@@ -117,7 +118,7 @@ impl Outgoing<'_> {
         if self.wants_gzip() {
             http.extensions_mut().insert(gzip::Wanted);
         }
-        Ok(http)
+        http
     }
 
     /// Whole answers and lists come compressed; watches and logs are small pieces that must come
@@ -201,7 +202,7 @@ impl Outgoing<'_> {
     }
 
     fn warning_handler(&self) -> &dyn WarningHandler {
-        self.request.extra.warnings.as_deref().unwrap_or(&*self.client.shared.warnings)
+        self.request.extra.warnings.as_deref().unwrap_or(&*self.client.shared.defaults.warnings)
     }
 }
 

@@ -10,30 +10,22 @@ use rustls::crypto::CryptoProvider;
 use tower::util::BoxCloneSyncService;
 use tower::{Layer, Service, ServiceExt};
 
+use super::Client;
 use super::auth::Credentials;
-use super::backoff::{self, BackoffFactory, NoBackoff, UrlBackoff};
 use super::call::Shared;
 use super::config::ClientConfig;
 use super::connect::Connect;
+use super::defaults::Wishes;
 use super::dial::Dialer;
-use super::limit::{RateLimiter, TokenBucket};
 use super::pool::Pool;
 use super::retry::Budgets;
 use super::tls::{Tls, TlsSettings, default_provider};
 use super::transport::{HttpRequest, HttpResponse, Stack, Transport};
 use super::tuning::Tuning;
-use super::warning::{LogWarnings, WarningHandler};
-use super::{Client, trace};
-use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::seams::Seams;
 
-/// Time of a call that names none.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_NAME: &str = "windlass";
-/// Requests that may be sent at once under a limit; client-go's.
-const DEFAULT_BURST: u32 = 10;
-const JSON: &str = "application/json";
 
 type Wrap = Box<dyn FnOnce(Stack) -> Stack + Send>;
 
@@ -76,15 +68,7 @@ pub struct ClientBuilder {
     seams: Option<Seams>,
     manager: Option<String>,
     user_agent: Option<HeaderValue>,
-    timeout: Option<Duration>,
-    accept: Option<String>,
-    content_type: Option<String>,
-    qps: Option<f64>,
-    burst: Option<u32>,
-    limiter: Option<Arc<dyn RateLimiter>>,
-    backoff: Option<BackoffFactory>,
-    warnings: Option<Arc<dyn WarningHandler>>,
-    shown: Option<usize>,
+    pub(super) wishes: Wishes,
     settings: Settings,
     layers: Vec<Wrap>,
 }
@@ -123,74 +107,6 @@ impl ClientBuilder {
     #[must_use]
     pub fn user_agent(mut self, user_agent: HeaderValue) -> Self {
         self.user_agent = Some(user_agent);
-        self
-    }
-
-    /// Total time of a call that names none, with all its retries. Default: 30 s.
-    #[must_use]
-    pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = Some(timeout);
-        self
-    }
-
-    /// Media types of answers. Default: the [content type](Self::content_type), and `*/*`.
-    #[must_use]
-    pub fn accept(mut self, media_types: &str) -> Self {
-        self.accept = Some(media_types.to_owned());
-        self
-    }
-
-    /// Media type of bodies that name none. Default: `application/json`. When it and
-    /// [`accept`](Self::accept) are empty, no header `Accept` is sent.
-    #[must_use]
-    pub fn content_type(mut self, media_type: &str) -> Self {
-        self.content_type = Some(media_type.to_owned());
-        self
-    }
-
-    /// Sends at most so many requests a second in the long run, watches not counted; zero or less
-    /// is no limit. Default: no limit, since API servers have priority and fairness.
-    #[must_use]
-    pub fn qps(mut self, qps: f64) -> Self {
-        self.qps = Some(qps);
-        self
-    }
-
-    /// Requests that may be sent at once when there is a limit by [`qps`](Self::qps). Default: 10.
-    #[must_use]
-    pub fn burst(mut self, burst: u32) -> Self {
-        self.burst = Some(burst);
-        self
-    }
-
-    /// Limits the rate of requests, instead of [`qps`](Self::qps) and [`burst`](Self::burst). All
-    /// clones of the client share it.
-    #[must_use]
-    pub fn rate_limiter(mut self, limiter: Arc<dyn RateLimiter>) -> Self {
-        self.limiter = Some(limiter);
-        self
-    }
-
-    /// Makes the backoff manager of each request; one that returns clones of the same manager makes
-    /// requests share it. Default: no backoff, unless `KUBE_CLIENT_BACKOFF_BASE` and
-    /// `KUBE_CLIENT_BACKOFF_DURATION` ask for one (first and longest wait in whole seconds).
-    #[must_use]
-    pub fn backoff(mut self, factory: BackoffFactory) -> Self {
-        self.backoff = Some(factory);
-        self
-    }
-
-    /// Is told what API servers warn of. Default: logs each text once.
-    #[must_use]
-    pub fn warning_handler(mut self, handler: Arc<dyn WarningHandler>) -> Self {
-        self.warnings = Some(handler);
-        self
-    }
-
-    /// Bytes of a body that are shown at TRACE level, target `windlass::client::body`. Default: 1024.
-    #[must_use]
-    pub fn trace_bodies(mut self, bytes: usize) -> Self {
-        self.shown = Some(bytes);
         self
     }
 
@@ -331,9 +247,7 @@ impl ClientBuilder {
     /// [`ErrorKind::Config`] without a cluster, and when certificates are unusable or credentials
     /// would be sent in the clear.
     pub fn build(mut self) -> Result<Client, Error> {
-        if self.backoff.is_none() {
-            self.backoff = self.backoff_of(&|name| std::env::var(name).ok());
-        }
+        self.wishes.read_env(&|name| std::env::var(name).ok());
         if let Some(connector) = self.connector.take() {
             return Ok(self.build_over(connector));
         }
@@ -368,40 +282,6 @@ impl ClientBuilder {
         self.assemble(connector, credentials, None, tuning)
     }
 
-    /// The backoff that the environment asks for.
-    pub(super) fn backoff_of(
-        &self,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Option<BackoffFactory> {
-        let (base, max) = backoff::from_env(variable)?;
-        let clock = self.seams.as_ref().map(|seams| seams.clock.clone()).unwrap_or_default();
-        Some(Arc::new(move || Arc::new(UrlBackoff::new(base, max, clock.clone()))))
-    }
-
-    /// The client's rate limiter.
-    fn limiter(&self, clock: &Clock) -> Option<Arc<dyn RateLimiter>> {
-        let bucket = || {
-            let qps = self.qps.filter(|qps| *qps > 0.0)?;
-            let burst = self.burst.unwrap_or(DEFAULT_BURST);
-            Some(Arc::new(TokenBucket::new(qps, burst, clock.clone())) as Arc<dyn RateLimiter>)
-        };
-        self.limiter.clone().or_else(bucket)
-    }
-
-    /// What answers may be: what was asked for; else what is sent, and anything.
-    fn accepted(&self) -> Option<HeaderValue> {
-        let text = match (self.accept.as_deref().unwrap_or_default(), self.media_type()) {
-            ("", "") => return None,
-            ("", content_type) => format!("{content_type}, */*"),
-            (accept, _) => accept.to_owned(),
-        };
-        HeaderValue::try_from(text).ok()
-    }
-
-    fn media_type(&self) -> &str {
-        self.content_type.as_deref().unwrap_or(JSON)
-    }
-
     fn tls(&self, config: &ClientConfig, http2: bool) -> Result<Tls, Error> {
         let provider = self.provider.clone().or_else(default_provider).ok_or_else(|| {
             Error::new(
@@ -434,10 +314,7 @@ impl ClientBuilder {
         rotating: Option<Arc<Tls>>,
         tuning: Tuning,
     ) -> Client {
-        let seams = self.seams.clone().unwrap_or_default();
-        let limiter = self.limiter(&seams.clock);
-        let (accept, content_type) = (self.accepted(), self.media_type().to_owned());
-        let no_backoff: BackoffFactory = Arc::new(|| Arc::new(NoBackoff));
+        let seams = self.seams.unwrap_or_default();
         let jitter = seams.entropy.fork("client");
         let pool = Pool::new(connector, tuning, seams.clock.clone(), jitter.clone());
         let innermost: Stack = BoxCloneSyncService::new(Transport::new(Arc::clone(&pool)));
@@ -450,6 +327,7 @@ impl ClientBuilder {
         let shared = Shared {
             stack,
             pool,
+            discovery: Arc::default(),
             credentials,
             rotating,
             base_path_at: base.len() - server.path().trim_end_matches('/').len(),
@@ -458,19 +336,11 @@ impl ClientBuilder {
             namespace,
             headers,
             user_agent: self.user_agent.unwrap_or_else(user_agent),
-            timeout: self.timeout.unwrap_or(DEFAULT_TIMEOUT),
             tuning,
+            defaults: self.wishes.defaults(&seams.clock),
             jitter,
-            accept,
-            content_type,
-            asked_timeout: self.timeout,
             budgets: Mutex::new(Budgets::new(seams.clock.now())),
-            limiter,
             slow: Mutex::default(),
-            backoff: self.backoff.unwrap_or(no_backoff),
-            warnings: self.warnings.unwrap_or_else(|| Arc::new(LogWarnings::default())),
-            shown: self.shown.unwrap_or(trace::SHOWN),
-            discovery: Arc::default(),
             seams,
         };
         let manager = self.manager.as_deref().unwrap_or(DEFAULT_NAME).into();

@@ -14,33 +14,28 @@ use tracing::{Instrument, Span};
 
 use super::attempt::{self, Answer, Failure, Outgoing, check_path};
 use super::auth::Credentials;
-use super::backoff::{BackoffFactory, BackoffManager};
-use super::limit::{Loudness, RateLimiter, ThrottledLog};
+use super::backoff::BackoffManager;
+use super::defaults::Defaults;
+use super::limit::ThrottledLog;
 use super::pool::Pool;
 use super::retry::{Budgets, Decision, Facts, MAX_RETRIES, Outcome, Why, decide, leaves_doubt};
 use super::tls::Tls;
 use super::transport::{Attempt, Stack};
 use super::tuning::Tuning;
-use super::warning::WarningHandler;
 use super::{ByteStream, Client, Prepared, Response, Verb, report, trace};
 use crate::entropy::Entropy;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::Metrics;
 use crate::metrics::names::{
-    REST_RATE_LIMITER_SECONDS, REST_REQUEST_BYTES, REST_REQUESTS, REST_RESPONSE_BYTES,
-    REST_RETRIES, REST_SECONDS,
+    REST_REQUEST_BYTES, REST_REQUESTS, REST_RESPONSE_BYTES, REST_RETRIES, REST_SECONDS,
 };
 use crate::seams::Seams;
-
-/// Waits for a permit that are logged, at DEBUG; client-go's.
-const LONG_WAIT: Duration = Duration::from_millis(50);
-/// Waits for a permit that are logged at INFO, now and then; client-go's.
-const VERY_LONG_WAIT: Duration = Duration::from_secs(1);
 
 /// What all clones of a client share.
 pub(crate) struct Shared {
     pub(super) stack: Stack,
     pub(super) pool: Arc<Pool>,
+    pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) credentials: Arc<Credentials>,
     /// TLS with a client certificate that is read from files.
     pub(super) rotating: Option<Arc<Tls>>,
@@ -52,22 +47,11 @@ pub(crate) struct Shared {
     pub(super) namespace: String,
     pub(super) headers: HeaderMap,
     pub(super) user_agent: HeaderValue,
-    pub(super) accept: Option<HeaderValue>,
-    /// Of bodies that name none.
-    pub(super) content_type: String,
-    pub(super) timeout: Duration,
-    /// The timeout that the builder was given, which servers are told.
-    pub(super) asked_timeout: Option<Duration>,
     pub(super) tuning: Tuning,
     pub(super) jitter: Entropy,
     pub(super) budgets: Mutex<Budgets>,
-    pub(super) limiter: Option<Arc<dyn RateLimiter>>,
     pub(super) slow: Mutex<ThrottledLog>,
-    pub(super) backoff: BackoffFactory,
-    pub(super) warnings: Arc<dyn WarningHandler>,
-    /// Bytes of a body that are shown at TRACE level.
-    pub(super) shown: usize,
-    pub(super) discovery: Arc<crate::discovery::Cache>,
+    pub(super) defaults: Defaults,
     pub(super) seams: Seams,
 }
 
@@ -154,9 +138,9 @@ pub(super) struct Call<'a> {
     pub(super) shared: &'a Shared,
     pub(super) request: &'a Prepared,
     pub(super) uri: Uri,
-    backoff: Arc<dyn BackoffManager>,
+    pub(super) backoff: Option<Arc<dyn BackoffManager>>,
     span: Span,
-    deadline: Instant,
+    pub(super) deadline: Instant,
     pub(super) attempt: u32,
     refreshed: bool,
     /// May an earlier attempt have been executed?
@@ -178,9 +162,9 @@ impl<'a> Call<'a> {
             shared,
             request,
             uri: attempt::uri(client, request)?,
-            backoff: request.extra.backoff.clone().unwrap_or_else(|| client.new_backoff()),
+            backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
             span: Span::current(),
-            deadline: now + request.timeout.unwrap_or(shared.timeout),
+            deadline: now + request.timeout.unwrap_or(shared.defaults.timeout),
             attempt: 0,
             refreshed: false,
             doubt: false,
@@ -216,7 +200,7 @@ impl<'a> Call<'a> {
                 Decision::Refresh => self.refresh(header.as_ref(), &failure).await,
                 Decision::Wait { at_least, jitter } => {
                     let jitter = self.shared.jitter.jitter(jitter);
-                    let wait = at_least.max(jitter).max(self.backoff.delay(&self.uri));
+                    let wait = at_least.max(jitter).max(self.backoff());
                     self.wait(wait, failure, outcome).await?;
                 }
             }
@@ -273,68 +257,6 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Waits as the backoff manager says, before the first attempt.
-    async fn back_off(&self) -> Result<(), Error> {
-        let wait = self.backoff.delay(&self.uri);
-        if wait.is_zero() {
-            return Ok(());
-        }
-        if wait >= self.remaining() {
-            let (what, seconds) = (&self.request.what, wait.as_secs());
-            let (host, left) = (&self.shared.host, self.remaining().as_secs());
-            let text = format!(
-                "cannot {what}: requests to {host} wait {seconds} s after its trouble, and only \
-                 {left} s are left; raise the timeout, or try later"
-            );
-            return Err(Error::new(ErrorKind::Timeout, text));
-        }
-        self.shared.seams.clock.sleep(wait).await;
-        Ok(())
-    }
-
-    /// Waits for a permit of the rate limiter; watches need none.
-    async fn permit(&self) -> Result<(), Error> {
-        let limiter = self.request.extra.limiter.as_ref().or(self.shared.limiter.as_ref());
-        let Some(limiter) = limiter.filter(|_| self.request.verb != Verb::Watch) else {
-            return Ok(());
-        };
-        let clock = &self.shared.seams.clock;
-        let started = clock.now();
-        // The limiter is told the deadline, and held to it.
-        let permit = clock.within(self.remaining(), limiter.accept(Some(self.deadline))).await;
-        let waited = clock.now() - started;
-        self.metrics().observe(&REST_RATE_LIMITER_SECONDS, &self.labels(), waited);
-        self.tell_wait(waited, limiter.qps());
-        let why = match permit {
-            Some(Ok(())) => return Ok(()),
-            Some(Err(error)) => error,
-            None => Error::new(ErrorKind::Timeout, "the rate limiter gave no permit in time"),
-        };
-        let text = format!("cannot {}: {why}", self.request.what);
-        Err(self.in_doubt(Error::new(why.kind(), text)))
-    }
-
-    /// Logs long waits, the very long ones for everybody to see, but not each of them.
-    fn tell_wait(&self, waited: Duration, qps: f64) {
-        if waited <= LONG_WAIT {
-            return;
-        }
-        let url = self.request.template();
-        let reason = match self.attempt {
-            0 => format!("the client's rate limit of {qps} a second, not the API server"),
-            n => format!("the client's rate limit of {qps} a second, before retry {n}"),
-        };
-        let now = self.shared.seams.clock.now();
-        let very = waited > VERY_LONG_WAIT;
-        match very.then(|| self.shared.slow.lock().admit(now)) {
-            Some(Loudness::Info) => {
-                tracing::info!(?waited, reason, url, "a request waited for its permit");
-            }
-            Some(Loudness::Silent) => {}
-            _ => tracing::debug!(?waited, reason, url, "a request waited for its permit"),
-        }
-    }
-
     /// Can what the server refused be replaced by asking its source again?
     fn refreshable(&self) -> bool {
         self.shared.credentials.refreshable() || self.shared.rotating.is_some()
@@ -344,11 +266,11 @@ impl<'a> Call<'a> {
         self.request.method.as_str()
     }
 
-    fn labels(&self) -> [&str; 2] {
+    pub(super) fn labels(&self) -> [&str; 2] {
         [self.method(), &self.shared.host]
     }
 
-    fn metrics(&self) -> &Metrics {
+    pub(super) fn metrics(&self) -> &Metrics {
         &self.shared.seams.metrics
     }
 
@@ -394,7 +316,7 @@ impl<'a> Call<'a> {
         if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
             mark = mark.gated(Arc::clone(gate), clock.clone());
         }
-        let request = self.out.http(header, mark.clone()).map_err(Failure::Final)?;
+        let request = self.out.http(self.uri.clone(), header, mark.clone());
         trace::request(self.shared, self.request, self.attempt);
         let result = match clock.within(time, self.out.exchange(request)).await {
             Some(result) => result,
@@ -435,7 +357,9 @@ impl<'a> Call<'a> {
             }
             Err(failure) => (failure.code(), failure.http_code(), failure.size()),
         };
-        self.backoff.observe(&self.uri, http_code);
+        if let Some(backoff) = &self.backoff {
+            backoff.observe(&self.uri, http_code);
+        }
         self.span.record("attempts", self.attempt).record("code", code.as_str());
         let (metrics, labels) = (self.metrics(), self.labels());
         metrics.count(&REST_REQUESTS, &[&code, labels[0], labels[1]], 1);

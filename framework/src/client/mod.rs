@@ -11,10 +11,12 @@ mod auth;
 mod backoff;
 mod body;
 mod bounds;
+mod brake;
 mod builder;
 mod call;
 mod config;
 mod connect;
+mod defaults;
 mod dial;
 mod exec;
 mod gate;
@@ -150,15 +152,16 @@ impl Client {
     }
 
     fn asked_timeout(&self) -> Option<Duration> {
-        self.shared.asked_timeout
+        self.shared.defaults.asked_timeout
     }
 
-    fn new_backoff(&self) -> Arc<dyn BackoffManager> {
-        (self.shared.backoff)()
+    /// A backoff manager for one request.
+    fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
+        self.shared.defaults.backoff.as_ref().map(|make| make())
     }
 
     fn content_type(&self) -> &str {
-        &self.shared.content_type
+        &self.shared.defaults.content_type
     }
 
     /// What the API server serves; all handles of this client and its clones share what was read.

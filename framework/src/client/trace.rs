@@ -37,8 +37,12 @@ const RESOURCES: &[&str] = &["secrets", "tokenreviews"];
 /// Shows a request that is about to be sent.
 pub(super) fn request(shared: &Shared, request: &Prepared, attempt: u32) {
     if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
-        let body =
-            shown(&request.path, content_type(&request.headers), &request.body, shared.shown);
+        let body = shown(
+            &request.path,
+            content_type(&request.headers),
+            &request.body,
+            shared.defaults.shown,
+        );
         tracing::trace!(
             target: "windlass::client::body",
             method = %request.method,
@@ -60,7 +64,7 @@ pub(super) fn answer(
     body: &Bytes,
 ) {
     if tracing::enabled!(target: "windlass::client::body", Level::TRACE) {
-        let body = shown(&request.path, content_type(headers), body, shared.shown);
+        let body = shown(&request.path, content_type(headers), body, shared.defaults.shown);
         tracing::trace!(
             target: "windlass::client::body",
             path = request.path,
@@ -151,7 +155,9 @@ pub(super) fn curl(client: &Client, request: &Prepared) -> Result<String, Error>
         };
         line.push_str(&format!(" -H {}", quoted(&format!("{name}: {value}"))));
     };
-    if let Some(accept) = shared.accept.as_ref().filter(|_| !request.headers.contains_key(ACCEPT)) {
+    if let Some(accept) =
+        shared.defaults.accept.as_ref().filter(|_| !request.headers.contains_key(ACCEPT))
+    {
         header(&ACCEPT, accept);
     }
     for (name, value) in
@@ -168,8 +174,12 @@ pub(super) fn curl(client: &Client, request: &Prepared) -> Result<String, Error>
     if request.extra.reader.is_some() {
         line.push_str(" --data-binary @-");
     } else if !request.body.is_empty() {
-        let body =
-            shown(&request.path, content_type(&request.headers), &request.body, shared.shown);
+        let body = shown(
+            &request.path,
+            content_type(&request.headers),
+            &request.body,
+            shared.defaults.shown,
+        );
         line.push_str(&format!(" --data-binary {}", quoted(&body)));
     }
     line.push_str(&format!(" {}", quoted(&attempt::uri(client, request)?.to_string())));

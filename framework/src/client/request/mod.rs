@@ -110,7 +110,7 @@ impl Client {
     pub fn verb(&self, method: Method) -> Request {
         Request {
             timeout: self.asked_timeout(),
-            extra: Extra { backoff: Some(self.new_backoff()), ..Extra::default() },
+            extra: Extra { backoff: self.new_backoff(), ..Extra::default() },
             client: self.clone(),
             method,
             apply: false,
