@@ -197,7 +197,7 @@ impl<K> Delete<K> {
         self.finished().send(|_, body, _| Ok(Bytes::copy_from_slice(body))).await
     }
 
-    fn finished(mut self) -> Draft {
+    pub(super) fn finished(mut self) -> Draft {
         if self.options.is_guarded() {
             self.draft.repeatable();
         }

@@ -1,3 +1,13 @@
+//! Calls over an in-memory connection: what is sent, and what becomes of the answers.
+
+mod deletions;
+mod metadata;
+mod pages;
+mod settling;
+mod subresources;
+mod upserts;
+mod waits;
+mod writes;
 use std::io;
 use std::sync::Arc;
 
@@ -22,6 +32,7 @@ use crate::seams::Seams;
 struct Echo {
     answers: Mutex<Vec<(u16, String)>>,
     seen: Mutex<Vec<(String, String, Value)>>,
+    accepted: Mutex<Vec<String>>,
 }
 
 impl Echo {
@@ -40,6 +51,16 @@ impl Echo {
         self.seen.lock().clone()
     }
 
+    /// Method and target of each request.
+    fn lines(&self) -> Vec<String> {
+        self.seen().into_iter().map(|(line, _, _)| line).collect()
+    }
+
+    /// `Accept` of each request.
+    fn accepted(&self) -> Vec<String> {
+        self.accepted.lock().clone()
+    }
+
     async fn answer(
         self: Arc<Self>,
         request: http::Request<Incoming>,
@@ -47,6 +68,8 @@ impl Echo {
         let (parts, body) = request.into_parts();
         let body = body.collect().await?.to_bytes();
         let kind = parts.headers.get("content-type").map(|kind| kind.to_str().unwrap().to_owned());
+        let accept = parts.headers.get("accept").map(|kind| kind.to_str().unwrap().to_owned());
+        self.accepted.lock().push(accept.unwrap_or_default());
         self.seen.lock().push((
             format!("{} {}", parts.method, parts.uri),
             kind.unwrap_or_default(),

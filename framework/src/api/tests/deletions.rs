@@ -1,0 +1,75 @@
+//! What is said to a deletion, and what it is understood as.
+
+use std::time::Duration;
+
+use super::*;
+
+async fn delete(answer: Value) -> Deleted<ConfigMap> {
+    let echo = Echo::with([(200, answer)]);
+    client(&echo).namespace::<ConfigMap>("shop").delete("home").await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_answer_tells_whether_the_object_is_gone_or_waits() {
+    let status = json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success",
+        "details": { "name": "home", "kind": "configmaps", "uid": "u" },
+    });
+    let gone = delete(status).await;
+    assert!(gone.is_gone());
+    assert_eq!(gone.uid(), "u");
+    let object = |extra: Value| {
+        let mut object = stored();
+        json_patch::merge(&mut object["metadata"], &extra);
+        object
+    };
+    let marked = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    // A namespace, whose content has to go first.
+    assert!(!delete(object(marked.clone())).await.is_gone());
+    let mut held = marked.clone();
+    held["deletionGracePeriodSeconds"] = json!(0);
+    // A Pod that ended at once, and one that may take its time.
+    assert!(delete(object(held.clone())).await.is_gone());
+    held["finalizers"] = json!(["example.dev/x"]);
+    let waits = delete(object(held.clone())).await;
+    assert!(matches!(waits, Deleted::Terminating(_)));
+    assert_eq!(waits.uid(), "u");
+    held["finalizers"] = Value::Null;
+    held["deletionGracePeriodSeconds"] = json!(30);
+    assert!(!delete(object(held)).await.is_gone());
+    // A Service answers with its last state.
+    assert!(delete(object(json!({}))).await.is_gone());
+}
+
+#[tokio::test(start_paused = true)]
+async fn options_go_into_the_body_and_a_dry_run_into_the_query() {
+    let echo = Echo::with([(200, json!({ "kind": "Status" }))]);
+    let api = client(&echo).namespace::<ConfigMap>("shop");
+    let delete = api.delete("home").resource_version("7").propagation(Propagation::Orphan);
+    delete.grace_period(Duration::from_secs(5)).dry_run().await.unwrap();
+    let all = api.delete_collection().fields("a=b").propagation(Propagation::Background);
+    all.dry_run().await.unwrap();
+    let seen = echo.seen();
+    assert!(seen[0].0.ends_with("/home?dryRun=All"), "{}", seen[0].0);
+    assert_eq!(
+        seen[0].2,
+        json!({
+            "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan",
+            "gracePeriodSeconds": 5, "preconditions": { "resourceVersion": "7" },
+        })
+    );
+    assert!(seen[1].0.ends_with("/configmaps?fieldSelector=a%3Db&dryRun=All"), "{}", seen[1].0);
+    assert_eq!(seen[1].2["propagationPolicy"], "Background");
+}
+
+#[test]
+fn a_deletion_with_a_precondition_is_safe_to_repeat() {
+    let echo = Echo::with([(200, json!({}))]);
+    let api = Client::over(Arc::new(Wire(echo)), Seams::system()).namespace::<ConfigMap>("shop");
+    let repeatable = |delete: Delete<ConfigMap>| delete.finished().finish().unwrap().repeatable;
+    assert!(!repeatable(api.delete("home")));
+    assert!(repeatable(api.delete("home").uid("u")));
+    assert!(repeatable(api.delete("home").resource_version("7")));
+    assert!(repeatable(api.delete("home").dry_run()));
+    assert!(!repeatable(api.delete("home").propagation(Propagation::Foreground)));
+}

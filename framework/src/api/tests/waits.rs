@@ -1,0 +1,143 @@
+//! Waits over scripted lists and watches.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use tokio::time::Instant;
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn deployment(uid: &str, version: &str, available: bool) -> Value {
+    let status = if available { "True" } else { "False" };
+    json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": { "name": "web", "namespace": "shop", "uid": uid, "resourceVersion": version },
+        "status": { "conditions": [{ "type": "Available", "status": status }] },
+    })
+}
+
+fn list(items: &[Value], version: &str) -> (u16, String) {
+    let list = json!({
+        "kind": "DeploymentList", "apiVersion": "apps/v1", "items": items,
+        "metadata": { "resourceVersion": version },
+    });
+    (200, list.to_string())
+}
+
+fn events(events: &[(&str, Value)]) -> (u16, String) {
+    let line =
+        |(kind, object): &(&str, Value)| json!({ "type": kind, "object": object }).to_string();
+    (200, events.iter().map(|event| line(event) + "\n").collect())
+}
+
+fn gone() -> Value {
+    json!({ "kind": "Status", "reason": "Expired", "code": 410, "message": "too old" })
+}
+
+async fn wait(echo: &Arc<Echo>) -> Result<Deployment, Error> {
+    let api = client(echo).namespace::<Deployment>("shop");
+    api.wait_for("web", &Condition::is("Available", "True"), MINUTE).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_that_holds_already_needs_no_watch() {
+    let echo = Echo::text([list(&[deployment("u", "5", true)], "9")]);
+    wait(&echo).await.unwrap();
+    assert_eq!(
+        echo.lines(),
+        [
+            "GET /apis/apps/v1/namespaces/shop/deployments?fieldSelector=metadata.name%3Dweb&limit=500"
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_survives_an_ended_and_an_expired_watch_and_an_error_answer() {
+    let bookmark = json!({ "kind": "Deployment", "metadata": { "resourceVersion": "12" } });
+    let echo = Echo::text([
+        list(&[], "9"),
+        events(&[("ADDED", deployment("u", "10", false)), ("BOOKMARK", bookmark)]),
+        events(&[]),
+        events(&[("ERROR", gone())]),
+        (500, json!({ "kind": "Status", "code": 500 }).to_string()),
+        list(&[deployment("u", "20", false)], "21"),
+        events(&[("MODIFIED", deployment("u", "22", true))]),
+    ]);
+    let ready = wait(&echo).await.unwrap();
+    assert_eq!(ready.metadata.resource_version.as_deref(), Some("22"));
+    let versions: Vec<_> = echo
+        .lines()
+        .iter()
+        .map(|line| {
+            let version = line.split("resourceVersion=").nth(1);
+            version.map_or("list", |rest| rest.split('&').next().unwrap()).to_owned()
+        })
+        .collect();
+    assert_eq!(versions, ["list", "9", "12", "12", "list", "list", "21"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_deleted_or_made_anew_ends_the_wait() {
+    let deleted = ("DELETED", deployment("u", "11", false));
+    let echo = Echo::text([list(&[deployment("u", "5", false)], "9"), events(&[deleted])]);
+    let error = wait(&echo).await.unwrap_err();
+    assert!(error.is_not_found(), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "cannot wait for deployments.apps \"web\" in \"shop\" to be Available=True: it was deleted"
+    );
+    let again = ("ADDED", deployment("v", "11", true));
+    let echo = Echo::text([list(&[deployment("u", "5", false)], "9"), events(&[again])]);
+    assert!(wait(&echo).await.unwrap_err().is_not_found());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_ends_in_time_and_says_how_things_stand() {
+    let started = Instant::now();
+    let echo = Echo::text([list(&[deployment("u", "5", false)], "9"), events(&[])]);
+    let error = wait(&echo).await.unwrap_err();
+    assert_eq!(started.elapsed(), MINUTE);
+    assert!(
+        error.is_timeout() && error.to_string().contains("it is not Available=True"),
+        "{error}"
+    );
+    // A server that ends each watch at once is asked every few seconds, not in a loop.
+    assert!(echo.seen().len() < 30, "{}", echo.seen().len());
+    let echo = Echo::text([list(&[], "9"), events(&[])]);
+    let error = wait(&echo).await.unwrap_err();
+    assert!(error.to_string().contains("it does not exist"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_will_not_pass_is_told_at_once() {
+    let echo = Echo::with([(403, json!({}))]);
+    assert!(wait(&echo).await.unwrap_err().is_forbidden());
+    assert_eq!(echo.seen().len(), 1);
+    let all = client(&echo).all::<Deployment>();
+    usage(all.wait_for("web", &Condition::is("a", "b"), MINUTE).await, "needs a namespace");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_is_waited_for_by_uid() {
+    let api = |echo: &Arc<Echo>| client(echo).namespace::<Deployment>("shop");
+    let another = Echo::text([list(&[deployment("v", "5", false)], "9")]);
+    api(&another).wait_deleted("web", "u", MINUTE).await.unwrap();
+    let deleted = ("DELETED", deployment("u", "11", false));
+    let echo = Echo::text([list(&[deployment("u", "5", false)], "9"), events(&[deleted])]);
+    api(&echo).wait_deleted("web", "u", MINUTE).await.unwrap();
+    assert!(echo.accepted()[0].contains("PartialObjectMetadataList"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_does_not_end_names_the_finalizers() {
+    let mut held = deployment("u", "5", false);
+    held["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    held["metadata"]["finalizers"] = json!(["example.dev/a", "example.dev/b"]);
+    let echo = Echo::text([list(&[held], "9"), events(&[])]);
+    let api = client(&echo).namespace::<Deployment>("shop");
+    let error = api.wait_deleted("web", "u", MINUTE).await.unwrap_err();
+    let text = error.to_string();
+    assert!(error.is_timeout() && text.contains("example.dev/a, example.dev/b"), "{text}");
+}
