@@ -35,7 +35,7 @@ pub(super) struct Answer {
 /// What an attempt ended in, if not in a good answer.
 pub(super) enum Failure {
     /// The server's error answer.
-    Status { status: ApiStatus, code: u16, retry_after: Option<Duration>, size: usize },
+    Status { status: Box<ApiStatus>, code: u16, retry_after: Option<Duration>, size: usize },
     /// No answer.
     Broken { outcome: Outcome, source: Option<BoxError> },
     /// Trying again would not help, whatever the verb.
@@ -169,7 +169,8 @@ impl Outgoing<'_> {
         trace::answer(&self.client.shared, self.request, status.as_u16(), &headers, &read);
         if let Some(status) = status::failure_in(&read) {
             let (code, size) = (status.code, read.len());
-            return Err(Failure::Status { status, code, retry_after: None, size });
+            let retry_after = status::retry_after(&headers).or(asked(&status));
+            return Err(Failure::Status { status: Box::new(status), code, retry_after, size });
         }
         Ok(Answer { status, headers, read, rest: None })
     }
@@ -195,10 +196,9 @@ impl Outgoing<'_> {
         let read = reader.into_bytes();
         trace::answer(&self.client.shared, self.request, code.as_u16(), headers, &read);
         let status = status::of_answer(code, headers, &read);
-        let asked = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
-        let asked = (asked > 0).then(|| Duration::from_secs(asked));
-        let retry_after = status::retry_after(headers).or(asked);
-        Failure::Status { status, code: code.as_u16(), retry_after, size: read.len() }
+        let retry_after = status::retry_after(headers).or(asked(&status));
+        let (status, code) = (Box::new(status), code.as_u16());
+        Failure::Status { status, code, retry_after, size: read.len() }
     }
 
     fn warning_handler(&self) -> &dyn WarningHandler {
@@ -230,6 +230,12 @@ pub(super) fn uri(client: &Client, request: &Prepared) -> Result<Uri, Error> {
         let text = format!("cannot {}: `{}` is no path", request.what, request.path);
         Error::new(ErrorKind::Usage, text).because(error)
     })
+}
+
+/// How long a Status asks to wait.
+fn asked(status: &ApiStatus) -> Option<Duration> {
+    let seconds = status.details.as_ref()?.retry_after_seconds;
+    (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
 /// What the stack's error says about the attempt; an unknown one leaves doubt.

@@ -204,3 +204,165 @@ pub(super) fn from_env(variable: &dyn Fn(&str) -> Option<String>) -> Option<(Dur
     let seconds = |name| Some(Duration::from_secs(variable(name)?.trim().parse().ok()?));
     Some((seconds(ENV_BASE)?, seconds(ENV_MAX)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn backoff() -> Backoff {
+        Backoff::new(SECOND, SECOND * 50, Clock::system())
+    }
+
+    /// Upstream: `TestSlowBackoff`, `TestBackoffHighWaterMark`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_11_a_wait_doubles_per_id_and_stays_at_its_bound() {
+        let backoff = backoff();
+        assert_eq!(backoff.get("a"), Duration::ZERO);
+        for seconds in [1, 2, 4, 8, 16, 32, 50, 50, 50] {
+            backoff.next("a", Instant::now());
+            assert_eq!(backoff.get("a").as_secs(), seconds);
+            tokio::time::advance(SECOND).await;
+        }
+        backoff.next("b", Instant::now());
+        assert_eq!(backoff.get("b").as_secs(), 1);
+        for _ in 0..10_000 {
+            backoff.next("a", Instant::now());
+        }
+        assert_eq!(backoff.get("a").as_secs(), 50, "and nothing overflows");
+        backoff.reset("a");
+        assert_eq!((backoff.get("a").as_secs(), backoff.get("b").as_secs()), (0, 1));
+    }
+
+    /// Upstream: `TestBackoffReset`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_11_an_id_that_was_not_seen_for_twice_the_bound_begins_anew() {
+        let backoff = backoff();
+        for _ in 0..4 {
+            backoff.next("a", Instant::now());
+        }
+        tokio::time::advance(SECOND * 100).await;
+        backoff.next("a", Instant::now());
+        assert_eq!(backoff.get("a").as_secs(), 16, "not yet");
+        tokio::time::advance(SECOND * 101).await;
+        backoff.next("a", Instant::now());
+        assert_eq!(backoff.get("a").as_secs(), 1);
+    }
+
+    /// Upstream: `TestBackoffGC`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_11_ids_that_are_not_used_are_dropped() {
+        let backoff = backoff();
+        backoff.next("old", Instant::now());
+        tokio::time::advance(SECOND * 100).await;
+        backoff.next("new", Instant::now());
+        backoff.collect_garbage();
+        assert_eq!(backoff.len(), 2);
+        tokio::time::advance(SECOND).await;
+        backoff.collect_garbage();
+        assert_eq!((backoff.get("old").as_secs(), backoff.get("new").as_secs()), (0, 1));
+        assert!(backoff.len() == 1 && !backoff.is_empty());
+        for i in 0..3 * MANY {
+            backoff.next(&i.to_string(), Instant::now());
+        }
+        assert_eq!(backoff.len(), MANY, "never more than so many");
+    }
+
+    /// Upstream: `TestIsInBackOffSinceUpdate`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_11_an_id_waits_from_its_last_failure_on() {
+        let backoff = backoff();
+        let start = Instant::now();
+        assert!(!backoff.is_waiting_at("a", start) && !backoff.is_waiting_since("a", start));
+        // (when, does it fail then, does it wait before that)
+        for (at, fails, waits) in [
+            (0, true, false),
+            (0, false, true),
+            (1, true, false),
+            (2, false, true),
+            (3, true, false),
+            (6, false, true),
+            (7, true, false),
+            (14, false, true),
+            (15, false, false),
+            (120, false, false),
+        ] {
+            let now = start + SECOND * at;
+            tokio::time::advance(now - Instant::now()).await;
+            assert_eq!(backoff.is_waiting_at("a", now), waits, "{at}");
+            if fails {
+                backoff.next("a", now);
+            }
+        }
+        backoff.next("b", Instant::now());
+        let failed = Instant::now();
+        assert!(backoff.is_waiting_since("b", failed));
+        tokio::time::advance(SECOND).await;
+        assert!(!backoff.is_waiting_since("b", failed));
+    }
+
+    /// Upstream: `TestBackoffWithJitter`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_11_jitter_stays_inside_its_bounds_and_follows_from_the_seed() {
+        let run = |seed| {
+            let backoff = backoff().with_jitter(0.5, Entropy::seeded(seed));
+            let mut before = Duration::ZERO;
+            let mut waits = Vec::new();
+            for _ in 0..8 {
+                backoff.next("a", Instant::now());
+                let wait = backoff.get("a");
+                let least = if before.is_zero() { SECOND } else { before * 2 };
+                let most = least + before.max(SECOND / 2).max(before / 2);
+                assert!(wait >= least.min(SECOND * 50) && wait <= most.min(SECOND * 50));
+                waits.push(wait);
+                before = wait;
+            }
+            waits
+        };
+        assert_eq!(run(1), run(1));
+        assert_ne!(run(1), run(2));
+    }
+
+    /// Upstream: `TestCreateBackoffManager`.
+    #[test]
+    fn mechanism_11_the_environment_asks_for_a_backoff_in_whole_seconds_or_for_none() {
+        for (base, max, expected) in [
+            (Some("1"), Some("2"), Some((1, 2))),
+            (Some(" 5 "), Some("60"), Some((5, 60))),
+            (None, Some("2"), None),
+            (Some("1"), None, None),
+            (None, None, None),
+            (Some(""), Some("2"), None),
+            (Some("1s"), Some("2"), None),
+            (Some("1.5"), Some("2"), None),
+            (Some("1"), Some("-2"), None),
+        ] {
+            let read = from_env(&|name| match name {
+                "KUBE_CLIENT_BACKOFF_BASE" => base.map(str::to_owned),
+                "KUBE_CLIENT_BACKOFF_DURATION" => max.map(str::to_owned),
+                other => panic!("asked for {other}"),
+            });
+            let seconds = read.map(|(base, max)| (base.as_secs(), max.as_secs()));
+            assert_eq!(seconds, expected, "{base:?} {max:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_11_hosts_are_kept_apart_by_scheme_host_and_port() {
+        let manager = UrlBackoff::new(SECOND, SECOND * 10, Clock::system());
+        let uri = |text: &str| text.parse::<Uri>().unwrap();
+        manager.observe(&uri("https://a:1/x"), Some(500));
+        assert_eq!(manager.delay(&uri("https://a:1/other?y")), SECOND);
+        for other in ["https://a:2/x", "http://a:1/x", "https://b:1/x"] {
+            assert_eq!(manager.delay(&uri(other)), Duration::ZERO, "{other}");
+        }
+        manager.observe(&uri("https://a:1/x"), None);
+        assert_eq!(
+            manager.delay(&uri("https://a:1/x")),
+            Duration::ZERO,
+            "no answer is no overload"
+        );
+        assert_eq!(NoBackoff.delay(&uri("https://a")), Duration::ZERO);
+    }
+}

@@ -74,7 +74,7 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
     let call = async {
         let clock = &client.shared.seams.clock;
         let started = clock.now();
-        let answer = Call::new(client, &request, true)?.run().await;
+        let answer = Call::new(client, &request, true, &span)?.run().await;
         let labels = [request.method.as_str(), client.shared.host.as_str()];
         client.shared.seams.metrics.observe(&REST_SECONDS, &labels, clock.now() - started);
         let answer = answer?;
@@ -84,7 +84,7 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
         let (status, headers, body) = (answer.status, answer.headers, answer.read);
         Ok(Response { status, headers, body, what: request.what.clone() })
     };
-    Box::pin(call.instrument(span)).await
+    Box::pin(call.instrument(span.clone())).await
 }
 
 /// [`Client::stream`].
@@ -92,10 +92,10 @@ pub(super) async fn stream(client: &Client, request: Prepared) -> Result<ByteStr
     let request = client.dress(request)?;
     let span = span(&request);
     let call = async {
-        let answer = Call::new(client, &request, false)?.run().await?;
+        let answer = Call::new(client, &request, false, &span)?.run().await?;
         Ok(streamed(client, answer, &request))
     };
-    Box::pin(call.instrument(span)).await
+    Box::pin(call.instrument(span.clone())).await
 }
 
 /// [`Request::watch`](super::Request::watch): `None` when a server that was reached lost the request.
@@ -103,7 +103,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
     let request = client.dress(request)?;
     let span = span(&request);
     let call = async {
-        let mut call = Call::new(client, &request, false)?;
+        let mut call = Call::new(client, &request, false, &span)?;
         match call.run().await {
             Ok(answer) => Ok(Some(streamed(client, answer, &request))),
             Err(error) if matches!(call.last, Some(Outcome::Lost | Outcome::TimedOut)) => {
@@ -113,7 +113,7 @@ pub(super) async fn watch(client: &Client, request: Prepared) -> Result<Option<B
             Err(error) => Err(error),
         }
     };
-    Box::pin(call.instrument(span)).await
+    Box::pin(call.instrument(span.clone())).await
 }
 
 fn streamed(client: &Client, answer: Answer, request: &Prepared) -> ByteStream {
@@ -139,7 +139,7 @@ pub(super) struct Call<'a> {
     pub(super) request: &'a Prepared,
     pub(super) uri: Uri,
     pub(super) backoff: Option<Arc<dyn BackoffManager>>,
-    span: Span,
+    span: &'a Span,
     pub(super) deadline: Instant,
     pub(super) attempt: u32,
     refreshed: bool,
@@ -152,7 +152,12 @@ pub(super) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn new(client: &'a Client, request: &'a Prepared, whole: bool) -> Result<Self, Error> {
+    fn new(
+        client: &'a Client,
+        request: &'a Prepared,
+        whole: bool,
+        span: &'a Span,
+    ) -> Result<Self, Error> {
         check_path(request)?;
         let shared = &*client.shared;
         let now = shared.seams.clock.now();
@@ -163,7 +168,7 @@ impl<'a> Call<'a> {
             request,
             uri: attempt::uri(client, request)?,
             backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
-            span: Span::current(),
+            span,
             deadline: now + request.timeout.unwrap_or(shared.defaults.timeout),
             attempt: 0,
             refreshed: false,

@@ -175,3 +175,30 @@ impl ClientBuilder {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mechanism_11_a_builder_that_was_told_a_backoff_does_not_ask_the_environment() {
+        let env = |_: &str| Some("3".to_owned());
+        let clock = Clock::system();
+        let url = "https://a/".parse().unwrap();
+        let delay = |wishes: Wishes| {
+            let manager = wishes.defaults(&clock).backoff.map(|make| make())?;
+            manager.observe(&url, Some(500));
+            Some(manager.delay(&url).as_secs())
+        };
+        assert_eq!(delay(Wishes::default()), None);
+        let mut wishes = Wishes::default();
+        wishes.read_env(&env);
+        assert_eq!(delay(wishes), Some(3));
+        let mut wishes = Wishes {
+            backoff: Some(Arc::new(|| Arc::new(backoff::NoBackoff))),
+            ..Wishes::default()
+        };
+        wishes.read_env(&env);
+        assert_eq!(delay(wishes), Some(0));
+    }
+}

@@ -221,3 +221,157 @@ impl ThrottledLog {
         Loudness::Silent
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn bucket(qps: f64, burst: u32) -> Arc<TokenBucket> {
+        Arc::new(TokenBucket::new(qps, burst, Clock::system()))
+    }
+
+    /// Upstream: `TestBasicThrottle`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_a_bucket_gives_its_burst_at_once_and_then_nothing() {
+        let bucket = bucket(1.0, 3);
+        for _ in 0..3 {
+            assert!(bucket.try_accept());
+        }
+        assert!(!bucket.try_accept());
+        tokio::time::advance(SECOND).await;
+        assert!(bucket.try_accept() && !bucket.try_accept());
+        tokio::time::advance(SECOND * 100).await;
+        let taken = (0..100).filter(|_| bucket.try_accept()).count();
+        assert_eq!(taken, 3, "no more than the burst is saved up");
+        assert_eq!(bucket.qps(), 1.0);
+    }
+
+    /// Upstream: `TestThrottle`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_beyond_the_burst_permits_come_at_the_steady_rate() {
+        let bucket = bucket(10.0, 5);
+        let started = Instant::now();
+        let mut times = Vec::new();
+        for _ in 0..10 {
+            bucket.accept(None).await.unwrap();
+            // tokio's timer ticks each millisecond.
+            times.push((started.elapsed().as_millis() + 5) / 10 * 10);
+        }
+        assert_eq!(times, [0, 0, 0, 0, 0, 100, 200, 300, 400, 500]);
+    }
+
+    /// Upstream: `TestMultithreadedThrottling`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_parallel_takers_never_exceed_the_rate_and_go_in_order() {
+        let bucket = bucket(100.0, 1);
+        let started = Instant::now();
+        let taken = Arc::new(Mutex::new(Vec::new()));
+        let tasks: Vec<_> = (0..300)
+            .map(|i| {
+                let (bucket, taken) = (Arc::clone(&bucket), Arc::clone(&taken));
+                tokio::spawn(async move {
+                    bucket.accept(None).await.unwrap();
+                    taken.lock().push((i, started.elapsed()));
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let taken = taken.lock();
+        for (n, (i, at)) in taken.iter().enumerate() {
+            assert_eq!(n, *i);
+            assert!(*at >= Duration::from_millis(10) * n as u32, "{n} came at {at:?}");
+        }
+        assert!(started.elapsed() < SECOND * 3);
+    }
+
+    /// Upstream: `TestWait`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_a_deadline_shorter_than_the_wait_is_an_error_at_once_and_costs_nothing() {
+        let bucket = bucket(1.0, 1);
+        bucket.accept(None).await.unwrap();
+        let started = Instant::now();
+        for _ in 0..5 {
+            let error = bucket.accept(Some(started + SECOND / 2)).await.unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains("(1 a second, 1 at once) comes in 1.0 s"), "{text}");
+            assert!(text.contains("the deadline is in 0.5 s"), "{text}");
+        }
+        assert_eq!(started.elapsed(), Duration::ZERO);
+        bucket.accept(Some(started + SECOND)).await.unwrap();
+        assert_eq!(started.elapsed(), SECOND);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_who_stops_waiting_takes_no_permit_from_who_comes_later() {
+        let bucket = bucket(1.0, 1);
+        bucket.accept(None).await.unwrap();
+        let started = Instant::now();
+        for _ in 0..10 {
+            let gave_up = tokio::time::timeout(Duration::ZERO, bucket.accept(None)).await;
+            assert!(gave_up.is_err());
+        }
+        bucket.accept(None).await.unwrap();
+        assert!(started.elapsed() < SECOND + SECOND / 100, "{:?}", started.elapsed());
+    }
+
+    /// Upstream: `TestRatePrecisionBug`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_no_rounding_of_time_adds_up() {
+        let bucket = bucket(3.0, 1);
+        let from = bucket.bucket.lock().full_at;
+        for n in 1..=3_000_000_u64 {
+            let due = bucket.after(from, n).unwrap() - from;
+            if n % 3 == 0 {
+                assert_eq!(due.as_secs_f64(), (n / 3) as f64, "{n}");
+            }
+        }
+        // Taken one by one on the clock: 3000 permits come in 1000 s.
+        let started = Instant::now();
+        for _ in 0..3001 {
+            bucket.accept(None).await.unwrap();
+        }
+        assert!(started.elapsed().abs_diff(SECOND * 1000) <= Duration::from_millis(2));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_odd_rates_never_panic() {
+        for qps in [0.0, -1.0, f64::NAN, f64::MIN_POSITIVE] {
+            let bucket = bucket(qps, 0);
+            assert!(bucket.try_accept() && !bucket.try_accept(), "{qps}");
+            let error = bucket.accept(Some(Instant::now() + SECOND)).await.unwrap_err();
+            assert!(error.to_string().contains("never comes"), "{error}");
+        }
+        let bucket = bucket(f64::INFINITY, 1);
+        for _ in 0..100 {
+            bucket.accept(None).await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_always_and_never() {
+        assert!(AlwaysAllow.try_accept() && AlwaysAllow.accept(None).await.is_ok());
+        assert!(!NeverAllow.try_accept() && NeverAllow.accept(None).await.is_err());
+    }
+
+    /// Upstream: `TestThrottledLogger`.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_lines_about_waits_are_few() {
+        let mut log = ThrottledLog::default();
+        let mut loud = [0, 0];
+        for _ in 0..600 {
+            match log.admit(Instant::now()) {
+                Loudness::Info => loud[0] += 1,
+                Loudness::Debug => loud[1] += 1,
+                Loudness::Silent => {}
+            }
+            tokio::time::advance(Duration::from_millis(100)).await;
+        }
+        assert_eq!(loud, [6, 54], "a minute: one each ten seconds, one each second");
+    }
+}

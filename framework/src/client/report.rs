@@ -17,7 +17,7 @@ impl Call<'_> {
             Failure::Final(error) => return self.in_doubt(error),
             Failure::Status { status, code, retry_after, .. } => {
                 let outcome = Outcome::Answered { code, retry_after };
-                let error = Error::from_status(what, status).with_retry_after(retry_after);
+                let error = Error::from_status(what, *status).with_retry_after(retry_after);
                 if writes && leaves_doubt(outcome) {
                     error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
                 } else {

@@ -201,3 +201,100 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn read(values: &[&str]) -> Vec<String> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(WARNING, HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        warnings(&headers).into_iter().map(|warning| warning.text).collect()
+    }
+
+    #[test]
+    fn mechanism_14_warnings_are_read_as_the_standard_writes_them() {
+        assert_eq!(read(&[r#"299 - "one""#, r#"299 k8s.io:443 "two""#]), ["one", "two"]);
+        assert_eq!(read(&[r#"299 - "a, b" , 299 - "c \"d\" \\ e""#]), ["a, b", r#"c "d" \ e"#]);
+        assert_eq!(read(&[r#"299 - "x" "Wed, 21 Oct 2026 07:28:00 GMT",299 - "y""#]), ["x", "y"]);
+        assert_eq!(read(&[r#"199 - "no", 299 - "", 299 - "yes""#]), ["yes"]);
+        assert_eq!(read(&["299 - \"über\u{1F600}\""]), ["über\u{1F600}"]);
+        assert_eq!(read(&["299 - \"tab\\\there\""]), ["tab here"], "one line");
+        let two = &warnings(&HeaderMap::from_iter([(
+            WARNING,
+            HeaderValue::from_static(r#"299 agent "x""#),
+        )]))[0];
+        assert_eq!((two.code, two.agent.as_str()), (299, "agent"));
+    }
+
+    #[test]
+    fn mechanism_14_what_does_not_parse_is_left_out_and_what_was_before_it_is_kept() {
+        for bad in [
+            "",
+            "x",
+            "299",
+            "299 -",
+            "299 - x",
+            "299 - \"x",
+            "2999 - \"x\"",
+            "299 - \"x\" y",
+            "299 \"x\"",
+        ] {
+            assert!(read(&[bad]).is_empty(), "{bad}");
+            assert_eq!(read(&[&format!("299 - \"kept\", {bad}")]), ["kept"], "{bad}");
+        }
+        let flood = vec![r#"299 - "x""#; 1000].join(",");
+        assert_eq!(read(&[&flood]).len(), MOST);
+        let long = format!("299 - \"{}\"", "x".repeat(10_000));
+        assert!(read(&[&long])[0].len() < 2100);
+    }
+
+    #[derive(Clone, Debug, Default)]
+    struct Out(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Out {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn written(change: impl FnOnce(WriteWarnings) -> WriteWarnings) -> String {
+        let out = Out::default();
+        let handler = change(WriteWarnings::new(out.clone()));
+        for text in ["a", "b", "a"] {
+            handler.warn(&Warning { code: 299, agent: "-".into(), text: text.into() }, "/");
+        }
+        let bytes = out.0.lock().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn mechanism_14_a_writer_gets_a_line_each_or_once_each_or_in_colour() {
+        assert_eq!(written(|it| it), "Warning: a\nWarning: b\nWarning: a\n");
+        assert_eq!(written(WriteWarnings::once_each), "Warning: a\nWarning: b\n");
+        let line = "\u{1b}[33;1mWarning:\u{1b}[0m a\n";
+        assert!(written(WriteWarnings::coloured).starts_with(line));
+    }
+
+    #[test]
+    fn mechanism_14_texts_that_were_told_are_remembered_within_bounds() {
+        let mut told = Told::default();
+        for i in 0..REMEMBERED {
+            assert!(told.is_new(&i.to_string()));
+        }
+        assert!(!told.is_new("0"));
+        assert!(told.is_new("one more") && told.is_new("0"), "the oldest was forgotten");
+        assert_eq!((told.texts.len(), told.order.len()), (REMEMBERED, REMEMBERED));
+    }
+}

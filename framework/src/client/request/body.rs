@@ -76,7 +76,7 @@ impl fmt::Debug for Encoded {
 }
 
 /// A body as the builder keeps it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Content {
     pub(super) bytes: Bytes,
     pub(super) reader: Option<RequestBody>,
@@ -101,6 +101,15 @@ impl Content {
 
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty() && self.reader.is_none()
+    }
+}
+
+impl fmt::Debug for Content {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reader {
+            Some(reader) => reader.fmt(f),
+            None => write!(f, "{} bytes", self.bytes.len()),
+        }
     }
 }
 

@@ -9,8 +9,6 @@ mod address;
 mod body;
 mod params;
 mod send;
-#[cfg(test)]
-mod tests;
 mod watch;
 
 pub use body::{Body, Encoded};

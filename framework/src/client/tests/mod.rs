@@ -1,10 +1,17 @@
 //! A scripted server over pipes, and what the client does with it on a paused clock.
 
+mod building;
 mod calls;
+mod capture;
 mod connections;
 mod faults;
 mod layers;
+mod sending;
+mod telling;
 mod tls;
+mod waiting;
+mod watching;
+mod wrappers;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

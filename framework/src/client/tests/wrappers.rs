@@ -1,0 +1,167 @@
+//! Dry runs, one namespace only, field managers: alone and together, in both layers.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::json;
+
+use super::*;
+use crate::client::PatchType;
+use crate::error::ErrorKind;
+
+fn config_map(namespace: Option<&str>) -> ConfigMap {
+    let namespace = namespace.map(str::to_owned);
+    let metadata = ObjectMeta { name: Some("home".into()), namespace, ..ObjectMeta::default() };
+    ConfigMap { metadata, ..ConfigMap::default() }
+}
+
+const OBJECT: &str = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"home"}}"#;
+
+fn targets(server: &Server) -> Vec<String> {
+    server.seen().into_iter().map(|seen| seen.target).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_write_of_a_dry_run_client_carries_dry_run_and_no_read_does() {
+    let server = Server::with([Reply::Answer(200, OBJECT)]);
+    let client = client(&server).dry_run();
+    let request = |request: Request| request.group_version("", "v1").resource("nodes");
+    request(client.post()).object(&json!({})).send().await.unwrap();
+    request(client.put()).name("a").object(&json!({})).send().await.unwrap();
+    request(client.patch(PatchType::Json)).name("a").object(&json!([])).send().await.unwrap();
+    request(client.delete()).name("a").param("dryRun", "").send().await.unwrap();
+    request(client.delete()).send().await.unwrap();
+    client.namespace::<ConfigMap>("shop").create(&config_map(None)).await.unwrap();
+    client.send(create()).await.unwrap();
+    client.namespace::<ConfigMap>("shop").create(&config_map(None)).dry_run().await.unwrap();
+    for target in targets(&server) {
+        assert_eq!(target.matches("dryRun=All").count(), 1, "{target}");
+        assert!(!target.contains("dryRun=&"), "{target}");
+    }
+    let writes = server.count();
+    request(client.get()).name("a").send().await.unwrap();
+    client.namespace::<ConfigMap>("shop").get("home").await.unwrap();
+    assert!(targets(&server)[writes..].iter().all(|target| !target.contains("dryRun")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bound_client_fills_in_its_namespace() {
+    let server = Server::with([Reply::Answer(200, OBJECT)]);
+    let client = client(&server).in_namespace("shop");
+    let request = |request: Request| request.group_version("", "v1");
+    request(client.get()).resource("configmaps").name("home").send().await.unwrap();
+    request(client.get()).resource("pods").namespace("").send().await.unwrap();
+    client.all::<ConfigMap>().get("home").await.unwrap();
+    client.all::<ConfigMap>().create(&config_map(None)).await.unwrap();
+    client.namespace::<ConfigMap>("shop").get("home").await.unwrap();
+    assert_eq!(
+        targets(&server),
+        [
+            "/api/v1/namespaces/shop/configmaps/home",
+            "/api/v1/namespaces/shop/pods",
+            "/api/v1/namespaces/shop/configmaps/home",
+            "/api/v1/namespaces/shop/configmaps?fieldManager=windlass",
+            "/api/v1/namespaces/shop/configmaps/home",
+        ]
+    );
+    assert_eq!(client.default_namespace(), "shop");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bound_client_refuses_other_namespaces_and_what_it_cannot_judge() {
+    let server = Server::with([Reply::Answer(200, OBJECT)]);
+    let client = client(&server).in_namespace("shop");
+    let get = || client.get().group_version("", "v1");
+    for (request, why) in [
+        (get().namespace("other").resource("pods"), "it is in namespace \"other\""),
+        (client.get().abs_path(["/api/v1/namespaces/other/pods"]), "it is in namespace \"other\""),
+        (client.get().request_uri("/api/v1/namespaces/oth%65r/pods"), "in namespace \"other\""),
+        (client.get().request_uri("/api/v1/namespaces/shop%2fpods"), "does not clearly name"),
+        (client.get().request_uri("//api/v1/pods"), "does not clearly name"),
+        (client.get().abs_path(["/api/v1/pods"]), "whether its kind lives in namespaces"),
+        (client.get().abs_path(["/apis/apps/v1/deployments/a"]), "whether its kind lives"),
+    ] {
+        let error = request.send().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert!(error.to_string().contains(why), "{error}");
+        assert!(error.to_string().contains("bound to namespace \"shop\""), "{error}");
+    }
+    let other = client.namespace::<ConfigMap>("other");
+    for error in [
+        other.get("home").await.unwrap_err(),
+        other.list().await.unwrap_err(),
+        other.create(&config_map(None)).await.unwrap_err(),
+        client.stream(Prepared::get("/api/v1/namespaces/other/pods", "try")).await.unwrap_err(),
+        client.all::<ConfigMap>().create(&config_map(Some("other"))).await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    }
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bound_client_lets_cluster_scoped_kinds_and_discovery_pass() {
+    let server = Server::with([Reply::Answer(200, r#"{"metadata":{"name":"a"}}"#)]);
+    let client = client(&server).in_namespace("shop");
+    let get = || client.get().group_version("", "v1");
+    get().resource("nodes").namespace_if_scoped("shop", false).name("a").send().await.unwrap();
+    get().resource("namespaces").name("shop").send().await.unwrap();
+    client.all::<Node>().get("a").await.unwrap();
+    for path in ["/version", "/apis", "/api/v1", "/apis/apps/v1", "/openapi/v3"] {
+        client.get().abs_path([path]).send().await.unwrap();
+    }
+    assert_eq!(server.count(), 8);
+    assert!(targets(&server).iter().all(|target| !target.contains("namespaces/shop/")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_behind_a_path_stays_behind_it_when_bound() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = Client::builder()
+        .config(ClientConfig::new("https://proxy/clusters/c1").unwrap())
+        .connector(Arc::new(Wire(Arc::clone(&server))))
+        .build()
+        .unwrap()
+        .in_namespace("shop");
+    client.get().request_uri("/clusters/c1/api/v1/namespaces/shop/pods").send().await.unwrap();
+    for uri in ["/clusters/c2/api/v1/namespaces/shop/pods", "/clusters/c1/api/v1/pods"] {
+        let error = client.get().request_uri(uri).send().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{uri}");
+    }
+    assert_eq!(targets(&server), ["/clusters/c1/api/v1/namespaces/shop/pods"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn wrappers_compose_and_a_second_namespace_opens_none() {
+    let server = Server::with([Reply::Answer(200, OBJECT)]);
+    let plain = client(&server);
+    let both = plain.field_manager("me").in_namespace("shop").dry_run();
+    let put = both.put().group_version("", "v1").resource("configmaps").name("home");
+    put.object(&json!({})).send().await.unwrap();
+    assert_eq!(
+        targets(&server),
+        ["/api/v1/namespaces/shop/configmaps/home?dryRun=All&fieldManager=me"]
+    );
+    let twice = both.in_namespace("other");
+    for namespace in ["shop", "other"] {
+        let error = twice.namespace::<ConfigMap>(namespace).get("home").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    }
+    // The client that it was made from is as it was.
+    plain.namespace::<ConfigMap>("other").create(&config_map(None)).await.unwrap();
+    assert_eq!(targets(&server)[1], "/api/v1/namespaces/other/configmaps?fieldManager=windlass");
+}
+
+#[tokio::test(start_paused = true)]
+async fn raw_writes_carry_the_field_manager_unless_they_name_one_and_deletes_do_not() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = client(&server).field_manager("me");
+    client.post().abs_path(["/a"]).send().await.unwrap();
+    client.patch(PatchType::Merge).abs_path(["/b"]).send().await.unwrap();
+    client.put().abs_path(["/c"]).param("fieldManager", "you").send().await.unwrap();
+    client.delete().abs_path(["/d"]).send().await.unwrap();
+    client.get().abs_path(["/e"]).send().await.unwrap();
+    assert_eq!(
+        targets(&server),
+        ["/a?fieldManager=me", "/b?fieldManager=me", "/c?fieldManager=you", "/d", "/e"]
+    );
+}
