@@ -296,11 +296,10 @@ impl Draft {
     }
 
     pub(crate) fn set_status(&mut self) {
-        if self.verb == Verb::Create {
-            self.refuse("a status is not created; create the object, then write its status");
-        }
         if self.subresource.as_deref().is_some_and(|other| other != "status") {
             self.refuse("a subresource has no status of its own");
+        } else if self.verb == Verb::Create {
+            self.refuse("a status is not created; create the object, then write its status");
         }
         self.subresource = Some("status".to_owned());
     }

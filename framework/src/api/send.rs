@@ -128,12 +128,21 @@ fn explain(error: Error, info: &ResourceInfo, subresource: &str) -> Error {
     let named = details.is_some_and(|details| !details.name.is_empty());
     if error.is_method_not_supported() {
         error.note(&format!("`{subresource}` of {kind} does not take this verb"))
-    } else if error.is_not_found() && !named {
+    } else if !error.is_not_found() {
+        error
+    } else if !named {
+        error.note(&format!("{kind} seem to have no subresource `{subresource}`"))
+    } else if is_custom(info) {
+        // Here the API server names the object whichever of the two is missing.
         error.note(&format!(
-            "{kind} seem to have no subresource `{subresource}`; a custom resource's must be \
-             declared in its definition"
+            "if it exists, {kind} have no subresource `{subresource}`: their definition must declare it"
         ))
     } else {
         error
     }
+}
+
+/// Is it (by its group's name) a kind that a definition made?
+fn is_custom(info: &ResourceInfo) -> bool {
+    info.group.contains('.') && !info.group.ends_with(".k8s.io")
 }

@@ -136,7 +136,8 @@ impl<K: Resource> WatchStream<K> {
     /// [`Expired`](ErrorKind::Expired) when the version is too old, and whatever else the server
     /// says in an error event; [`Decode`](ErrorKind::Decode) for an object that does not decode: the
     /// next one follows; [`Transport`](ErrorKind::Transport) when the connection broke;
-    /// [`Timeout`](ErrorKind::Timeout) after a silence that no server keeps (see [`RawWatch`]).
+    /// [`Timeout`](ErrorKind::Timeout) when nothing came for 30 s longer than the watch was to last
+    /// (an hour if nothing was said), or an event that had begun did not end within 30 s.
     /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
+mod api_helpers;
+mod api_reads;
+mod api_subresources;
 mod bench;
 mod converge;
 mod deletion;

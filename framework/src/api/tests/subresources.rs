@@ -78,15 +78,20 @@ async fn a_missing_subresource_is_told_from_a_missing_object() {
         "details": { "name": "web", "kind": "deployments" },
     });
     let method = json!({ "kind": "Status", "reason": "MethodNotAllowed", "code": 405 });
-    let echo = Echo::with([(404, unknown), (404, missing), (405, method)]);
+    let echo = Echo::with([(404, unknown), (404, missing.clone()), (405, method), (404, missing)]);
     let scale = client(&echo).namespace::<Deployment>("shop").scale("web");
     let text = |error: Error| error.to_string();
     let unknown = text(scale.get().await.unwrap_err());
     assert!(unknown.contains("no subresource `scale`"), "{unknown}");
-    let missing = text(scale.get().await.unwrap_err());
-    assert!(!missing.contains("no subresource"), "{missing}");
+    let absent = text(scale.get().await.unwrap_err());
+    assert!(!absent.contains("no subresource"), "{absent}");
     let method = text(scale.to(1).await.unwrap_err());
     assert!(method.contains("`scale` of deployments.apps does not take this verb"), "{method}");
+    // Of a custom kind an API server names the object in both cases.
+    let info = ResourceInfo { group: "example.dev".into(), ..ResourceInfo::of::<Deployment>() };
+    let custom = client(&echo).dynamic(info, Some("shop")).scale("web");
+    let either = text(custom.get().await.unwrap_err());
+    assert!(either.contains("if it exists, deployments.example.dev have no"), "{either}");
 }
 
 #[tokio::test(start_paused = true)]
