@@ -4,8 +4,8 @@
 //! it is a [`Reconciler`](controller::Reconciler); a [`Manager`](manager::Manager) runs it: caches,
 //! queues, leader election, probes, metrics, shutdown. [`prelude`] holds what most operators import.
 //!
-//! Modules import only from lower layers: [`resource`] and [`wire`] are data; [`client`] and [`api`]
-//! speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`] keep caches;
+//! Modules import only from lower layers: [`resource`] and [`wire`] are data; [`client`], [`api`]
+//! and [`discovery`] speak to the API server; [`informer`], [`reflector`], [`delta`] and [`store`] keep caches;
 //! [`workqueue`] orders work; [`controller`] and its helpers do it; [`leader`] and [`manager`] run
 //! it. [`clock`], [`entropy`], [`metrics`] and [`error`] are leaves that all may use.
 //!
@@ -29,6 +29,7 @@ pub mod wire;
 pub mod api;
 pub mod client;
 pub mod crd;
+pub mod discovery;
 
 pub mod delta;
 pub mod informer;

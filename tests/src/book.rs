@@ -3,5 +3,11 @@
 #[doc = include_str!("../../book/src/first-operator.md")]
 pub mod first_operator {}
 
+#[doc = include_str!("../../book/src/client.md")]
+pub mod client {}
+
 #[doc = include_str!("../../book/src/testing.md")]
 pub mod testing {}
+
+#[doc = include_str!("../../book/src/coming-from/client-go.md")]
+pub mod coming_from_client_go {}

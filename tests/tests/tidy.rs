@@ -16,6 +16,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("workqueue", 1),
     ("client", 2),
     ("api", 2),
+    ("discovery", 2),
     ("delta", 3),
     ("store", 3),
     ("reflector", 4),

@@ -318,6 +318,7 @@ impl ClientBuilder {
         let shared = Shared {
             stack,
             pool,
+            discovery: Arc::default(),
             credentials,
             rotating: tls.filter(|tls| tls.rotates()),
             base_path_at: base.len() - server.path().trim_end_matches('/').len(),

@@ -35,6 +35,7 @@ use crate::seams::Seams;
 pub(crate) struct Shared {
     pub(super) stack: Stack,
     pub(super) pool: Arc<Pool>,
+    pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) credentials: Arc<Credentials>,
     /// TLS with a client certificate that is read from files.
     pub(super) rotating: Option<Arc<Tls>>,

@@ -62,6 +62,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::api::Api;
+use crate::discovery::Discovery;
 use crate::error::Error;
 use crate::resource::{DynamicObject, Resource, ResourceInfo};
 use crate::seams::Seams;
@@ -167,6 +168,11 @@ impl Client {
 
     fn content_type(&self) -> &str {
         &self.shared.defaults.content_type
+    }
+
+    /// What the API server serves; all handles of this client and its clones share what was read.
+    pub fn discovery(&self) -> Discovery {
+        Discovery::new(self.clone(), Arc::clone(&self.shared.discovery))
     }
 
     /// Sends a request and reads the whole answer, of at most 64 MiB; error answers become errors.

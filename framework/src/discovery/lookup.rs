@@ -1,0 +1,297 @@
+//! Finds a resource by its names, and says why when there is none or more than one.
+
+use std::fmt;
+
+use super::catalog::{ApiResource, ApiVersion, Catalog, Freshness};
+use crate::error::{Error, ErrorKind};
+use crate::resource::ResourceInfo;
+
+/// So many names stand in an error's text; the values have them all.
+const MOST_NAMES: usize = 8;
+
+/// No such resource was found: the source of an error, to be had by [`NoMatch::of`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NoMatch {
+    /// What was looked for, such as `the kind "Widget" of example.dev/v1`.
+    pub wanted: String,
+    /// Groups that were looked at; the core group as `core`.
+    pub groups: Vec<String>,
+    /// Group versions that could have it but could not be read, or not lately.
+    pub unread: Vec<String>,
+}
+
+/// Several groups serve what was asked for: the source of an error, to be had by
+/// [`Ambiguity::of`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ambiguity {
+    /// What was looked for.
+    pub wanted: String,
+    /// What it could be.
+    pub candidates: Vec<ResourceInfo>,
+}
+
+impl NoMatch {
+    /// That of an error, if it has one.
+    pub fn of(error: &Error) -> Option<&Self> {
+        std::error::Error::source(error)?.downcast_ref()
+    }
+}
+
+impl Ambiguity {
+    /// That of an error, if it has one.
+    pub fn of(error: &Error) -> Option<&Self> {
+        std::error::Error::source(error)?.downcast_ref()
+    }
+}
+
+impl fmt::Display for NoMatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.groups.as_slice() {
+            [] => f.write_str("no group was there to look at"),
+            groups => write!(f, "looked at {}", groups.join(", ")),
+        }
+    }
+}
+
+impl fmt::Display for Ambiguity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.candidates.iter().map(full_name).collect();
+        write!(f, "candidates: {}", names.join(", "))
+    }
+}
+
+impl std::error::Error for NoMatch {}
+impl std::error::Error for Ambiguity {}
+
+/// `plural.version.group`: the name that means one resource.
+fn full_name(info: &ResourceInfo) -> String {
+    format!("{}.{}.{}", info.plural, info.version, info.group)
+}
+
+/// At most [`MOST_NAMES`] names.
+fn shortened(names: &[String]) -> String {
+    let shown = names[..names.len().min(MOST_NAMES)].join(", ");
+    match names.len().saturating_sub(MOST_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// Where to look.
+#[derive(Clone, Copy, Debug)]
+struct Place<'a> {
+    group: Option<&'a str>,
+    version: Option<&'a str>,
+}
+
+impl Place<'_> {
+    fn takes(self, version: &ApiVersion) -> bool {
+        self.group.is_none_or(|group| version.group.eq_ignore_ascii_case(group))
+            && self.version.is_none_or(|wanted| version.name == wanted)
+    }
+}
+
+/// By which of its names a resource is meant.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// Plural or singular, in any case.
+    Name,
+    Short,
+    /// In any case.
+    AnyKind,
+    Plural,
+    Kind,
+}
+
+impl By {
+    fn means(self, name: &str, resource: &ApiResource) -> bool {
+        let info = &resource.info;
+        // Without a kind only sub-resources are served.
+        !info.kind.is_empty()
+            && match self {
+                Self::Name => {
+                    info.plural.eq_ignore_ascii_case(name)
+                        || resource.singular.eq_ignore_ascii_case(name)
+                }
+                Self::Short => resource.short_names.iter().any(|s| s.eq_ignore_ascii_case(name)),
+                Self::AnyKind => info.kind.eq_ignore_ascii_case(name),
+                Self::Plural => info.plural == name,
+                Self::Kind => info.kind == name,
+            }
+    }
+}
+
+impl Catalog {
+    /// The resource that a user means by `argument`; see
+    /// [`Discovery::find`](super::Discovery::find).
+    ///
+    /// # Errors
+    /// Those of [`Discovery::find`](super::Discovery::find) that concern the names.
+    pub fn find(&self, argument: &str) -> Result<&ApiResource, Error> {
+        let wanted = || format!("the resource {argument:?}");
+        let (name, rest) = argument.split_once('.').unwrap_or((argument, ""));
+        let mut places = Vec::new();
+        if !argument.contains('.') {
+            places.push(Place { group: None, version: None });
+        } else {
+            if let Some((version, group)) = rest.split_once('.') {
+                places.push(Place { group: Some(group), version: Some(version) });
+            }
+            places.push(Place { group: Some(rest), version: None });
+        }
+        // As kubectl: a short name never hides a full one, and a kind neither.
+        for place in &places {
+            for by in [By::Name, By::Short, By::AnyKind] {
+                let found = self.matching(*place, |resource| by.means(name, resource));
+                if let Some(found) = single(found, wanted)? {
+                    return Ok(found);
+                }
+            }
+        }
+        Err(self.no_match(wanted(), &places, |resource| {
+            [By::Name, By::Short, By::AnyKind].iter().any(|by| by.means(name, resource))
+        }))
+    }
+
+    /// The resource of a kind; see [`Discovery::resource_for`](super::Discovery::resource_for).
+    ///
+    /// # Errors
+    /// Those of [`Discovery::find`](super::Discovery::find) that concern the names.
+    pub fn resource_for(
+        &self,
+        kind: &str,
+        group: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<&ApiResource, Error> {
+        self.exactly("kind", By::Kind, kind, Place { group, version })
+    }
+
+    /// The kind of a resource by its plural name; see
+    /// [`Discovery::kind_for`](super::Discovery::kind_for).
+    ///
+    /// # Errors
+    /// Those of [`Discovery::find`](super::Discovery::find) that concern the names.
+    pub fn kind_for(
+        &self,
+        plural: &str,
+        group: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<&ApiResource, Error> {
+        self.exactly("resource", By::Plural, plural, Place { group, version })
+    }
+
+    fn exactly(
+        &self,
+        word: &str,
+        by: By,
+        name: &str,
+        place: Place<'_>,
+    ) -> Result<&ApiResource, Error> {
+        let wanted = || match (place.group, place.version) {
+            (None, None) => format!("the {word} {name:?}"),
+            (Some(""), None) => format!("the {word} {name:?} of the core group"),
+            (Some(group), None) => format!("the {word} {name:?} of {group}"),
+            (None | Some(""), Some(version)) => format!("the {word} {name:?} of {version}"),
+            (Some(group), Some(version)) => format!("the {word} {name:?} of {group}/{version}"),
+        };
+        let is_meant = |resource: &ApiResource| by.means(name, resource);
+        match single(self.matching(place, is_meant), wanted)? {
+            Some(found) => Ok(found),
+            None => Err(self.no_match(wanted(), &[place], is_meant)),
+        }
+    }
+
+    /// What is meant, of each group in the first version that has it.
+    fn matching(
+        &self,
+        place: Place<'_>,
+        is_meant: impl Fn(&ApiResource) -> bool,
+    ) -> Vec<&ApiResource> {
+        let mut found = Vec::new();
+        for group in &self.groups {
+            let versions = group.versions.iter().filter(|version| place.takes(version));
+            let mut matches = versions
+                .map(|version| version.resources.iter().filter(|r| is_meant(r)).collect::<Vec<_>>())
+                .filter(|matches| !matches.is_empty());
+            found.extend(matches.next().unwrap_or_default());
+        }
+        found
+    }
+
+    fn no_match(
+        &self,
+        wanted: String,
+        places: &[Place<'_>],
+        is_meant: impl Fn(&ApiResource) -> bool,
+    ) -> Error {
+        let versions = || self.groups.iter().flat_map(|group| &group.versions);
+        let in_groups = |version: &&ApiVersion| {
+            places.iter().any(|place| Place { version: None, ..*place }.takes(version))
+        };
+        let mut groups: Vec<String> = versions().filter(in_groups).map(group_name).collect();
+        groups.dedup();
+        let is_open = |version: &&ApiVersion| {
+            version.freshness != Freshness::Current && places.iter().any(|p| p.takes(version))
+        };
+        let unread: Vec<String> = versions().filter(is_open).map(reason).collect();
+        let elsewhere = |place: &Place<'_>| {
+            self.matching(Place { version: None, ..*place }, &is_meant).into_iter().next()
+        };
+        let last = places.last().and_then(|place| place.group);
+        let hint = match (places.iter().find_map(elsewhere), groups.as_slice(), last) {
+            _ if !unread.is_empty() => {
+                format!("it may be served by what could not be read: {}", shortened(&unread))
+            }
+            (Some(other), ..) => format!("it is served as {}", full_name(&other.info)),
+            (None, [], Some(group)) => {
+                format!("the API group {group:?} is not served; is its definition installed?")
+            }
+            (None, [group], _) => format!("the group {group} does not have it"),
+            (None, groups, _) => {
+                format!("none of {} API groups has it; is its definition installed?", groups.len())
+            }
+        };
+        let kind = if unread.is_empty() { ErrorKind::NotFound } else { ErrorKind::Server };
+        Error::new(kind, format!("cannot find {wanted}: {hint}")).because(NoMatch {
+            wanted,
+            groups,
+            unread,
+        })
+    }
+}
+
+fn group_name(version: &ApiVersion) -> String {
+    if version.group.is_empty() { "core".to_owned() } else { version.group.clone() }
+}
+
+fn reason(version: &ApiVersion) -> String {
+    match &version.freshness {
+        Freshness::Failed(why) => format!("{} ({why})", version.api_version()),
+        _ => format!("{} (stale: the server behind it does not answer)", version.api_version()),
+    }
+}
+
+/// The only one, or that of the core group, which no other group can take a name from.
+fn single(
+    found: Vec<&ApiResource>,
+    wanted: impl Fn() -> String,
+) -> Result<Option<&ApiResource>, Error> {
+    let mut core = found.iter().filter(|resource| resource.info.group.is_empty());
+    match (found.as_slice(), core.next(), core.next()) {
+        ([], ..) => Ok(None),
+        ([only], ..) | (_, Some(only), None) => Ok(Some(only)),
+        (several, ..) => {
+            let candidates: Vec<_> = several.iter().map(|r| r.info.clone()).collect();
+            let names: Vec<String> = candidates.iter().map(full_name).collect();
+            let wanted = wanted();
+            let text = format!(
+                "{wanted} means more than one: {}; name one of them in full, as \
+                 plural.version.group or by group and version",
+                shortened(&names)
+            );
+            Err(Error::new(ErrorKind::Usage, text).because(Ambiguity { wanted, candidates }))
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Finds out what an API server serves: groups, versions, kinds and resources, by all their names.
+//!
+//! A kind that is known at run time only has to be turned into a path before it can be read or
+//! written. [`Discovery`] asks the server once, in one request per root where it speaks aggregated
+//! discovery and in one per group version where it does not, and answers from a [`Catalog`] that all
+//! clones of a client share. A group version that cannot be read never hides the others: it is
+//! reported by name.
+//!
+//! Not here: a copy on disk, OpenAPI v2, and a watch of discovery (no server offers one).
+
+mod cache;
+mod catalog;
+mod document;
+mod fetch;
+mod lookup;
+mod openapi;
+mod served;
+#[cfg(test)]
+mod tests;
+mod version;
+
+pub use catalog::{ApiGroup, ApiResource, ApiVersion, Catalog, Freshness, Subresource};
+pub use lookup::{Ambiguity, NoMatch};
+pub use openapi::OpenApiIndex;
+pub use version::ServerVersion;
+
+pub(crate) use cache::Cache;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::client::Client;
+use crate::error::Error;
+use crate::resource::ResourceInfo;
+
+/// A catalog older than this is read anew, which costs two small answers where nothing changed.
+const DEFAULT_MAX_AGE: Duration = Duration::from_secs(600);
+/// A name that is not found is looked for in a new catalog if the old one is at least so old: a
+/// name that does not exist cannot make a client ask without end.
+const MISS_AGE: Duration = Duration::from_secs(5);
+
+/// What an API server serves, found out on demand; cheap to clone.
+///
+/// Made by [`Client::discovery`]; all handles of a client and its clones share one [`Catalog`].
+///
+/// ```no_run
+/// # async fn run(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let info = client.discovery().find("deploy").await?;
+/// assert_eq!(info.kind, "Deployment");
+/// for object in client.dynamic(info, Some("shop")).list().await?.items {
+///     println!("{}", object.metadata.name.unwrap_or_default());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Discovery {
+    client: Client,
+    cache: Arc<Cache>,
+    max_age: Duration,
+}
+
+impl Discovery {
+    pub(crate) fn new(client: Client, cache: Arc<Cache>) -> Self {
+        Self { client, cache, max_age: DEFAULT_MAX_AGE }
+    }
+
+    /// How old the catalog may be that this handle and its clones answer from. Default: 10 min,
+    /// because kinds come and go rarely, and a name that is missing is looked for anew anyway.
+    #[must_use]
+    pub fn max_age(mut self, max_age: Duration) -> Self {
+        self.max_age = max_age;
+        self
+    }
+
+    /// All that is served: from memory, or from the server when there is nothing in memory, it is
+    /// [too old](Self::max_age) or was [invalidated](Self::invalidate). At most one read is under
+    /// way per client; whoever else needs its result waits for it and shares it.
+    ///
+    /// When an aged catalog cannot be renewed it goes on being used, with a log line.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`], and [`Decode`](crate::ErrorKind::Decode) when the answer is no
+    /// discovery document. Each request has a deadline of 32 s, or 10 s for one group version.
+    /// # Cancel safety
+    /// Safe: dropping it cancels the requests; another caller who waits begins anew.
+    pub async fn catalog(&self) -> Result<Arc<Catalog>, Error> {
+        let want = self.cache.want(self.oldest());
+        Ok(self.cache.get(&self.client, want).await?.catalog)
+    }
+
+    /// All that is served, read after this was called.
+    ///
+    /// # Errors
+    /// Those of [`catalog`](Self::catalog).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn refresh(&self) -> Result<Arc<Catalog>, Error> {
+        let want = self.cache.want_newer();
+        Ok(self.cache.get(&self.client, want).await?.catalog)
+    }
+
+    /// What was read so far is not used any more, by no handle of this client.
+    pub fn invalidate(&self) {
+        self.cache.invalidate();
+    }
+
+    /// The resource that a user means by `argument`, understood as kubectl does: a plural, singular
+    /// or short name or a kind, in any case, alone (`deploy`), with its group (`deployments.apps`)
+    /// or with version and group (`deployments.v1.apps`; `pods.v1.` for the core group).
+    ///
+    /// Without a version it is the one that the server prefers. Without a group the core group goes
+    /// first, so `events` and `pods` mean the same with and without a metrics server. Other than
+    /// kubectl, it takes no shortened group, and never picks one of several other groups.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::ErrorKind::NotFound) when it is not served, or
+    /// [`Server`](crate::ErrorKind::Server) when it may be, in a group version that could not be
+    /// read; both have a [`NoMatch`] as their source. [`Usage`](crate::ErrorKind::Usage) with an
+    /// [`Ambiguity`] when several groups serve it. Those of [`catalog`](Self::catalog).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn find(&self, argument: &str) -> Result<ResourceInfo, Error> {
+        self.lookup(|catalog| catalog.find(argument)).await
+    }
+
+    /// The resource of a kind, in any group and version where they are `None`; `Some("")` is the
+    /// core group.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn resource_for(
+        &self,
+        kind: &str,
+        group: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<ResourceInfo, Error> {
+        self.lookup(|catalog| catalog.resource_for(kind, group, version)).await
+    }
+
+    /// The resource of an object that says of itself `apiVersion` and `kind`.
+    ///
+    /// ```no_run
+    /// # async fn run(client: windlass::client::Client, object: windlass::resource::DynamicObject)
+    /// # -> Result<(), windlass::Error> {
+    /// let info = client.discovery().resource_of(&object.api_version, &object.kind).await?;
+    /// client.dynamic(info, object.metadata.namespace.as_deref()).create(&object).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn resource_of(&self, api_version: &str, kind: &str) -> Result<ResourceInfo, Error> {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.resource_for(kind, Some(group), Some(version)).await
+    }
+
+    /// The kind of a resource by its plural name, in any group and version where they are `None`.
+    ///
+    /// # Errors
+    /// Those of [`find`](Self::find).
+    /// # Cancel safety
+    /// As [`catalog`](Self::catalog).
+    pub async fn kind_for(
+        &self,
+        plural: &str,
+        group: Option<&str>,
+        version: Option<&str>,
+    ) -> Result<ResourceInfo, Error> {
+        self.lookup(|catalog| catalog.kind_for(plural, group, version)).await
+    }
+
+    /// Waits until `info` is served under its path, at most `limit`. From then on this client's
+    /// catalog has it too. The first look is at once, later ones at most 5 s apart.
+    ///
+    /// ```no_run
+    /// # async fn run(client: windlass::client::Client, info: windlass::resource::ResourceInfo)
+    /// # -> Result<(), windlass::Error> {
+    /// client.discovery().wait_served(&info, std::time::Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Timeout`](crate::ErrorKind::Timeout), with what was seen last;
+    /// [`Usage`](crate::ErrorKind::Usage) when the names are none.
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
+    pub async fn wait_served(&self, info: &ResourceInfo, limit: Duration) -> Result<(), Error> {
+        served::wait(self, &served::Wanted::of(info), limit).await.map(drop)
+    }
+
+    /// Waits until a kind is served, at most `limit`, and tells its resource; an empty group is the
+    /// core group. Otherwise as [`wait_served`](Self::wait_served).
+    ///
+    /// # Errors
+    /// Those of [`wait_served`](Self::wait_served).
+    /// # Cancel safety
+    /// Safe: dropping it stops the wait.
+    pub async fn wait_for_kind(
+        &self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        limit: Duration,
+    ) -> Result<ResourceInfo, Error> {
+        let wanted = served::Wanted { group, version, kind, resource: None };
+        served::wait(self, &wanted, limit).await
+    }
+
+    /// The version of the API server. Asked anew each time.
+    ///
+    /// ```no_run
+    /// # async fn run(client: windlass::client::Client) -> Result<(), windlass::Error> {
+    /// let version = client.discovery().server_version().await?;
+    /// println!("{version}, streaming lists: {}", version.at_least(1, 34));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Client::send`], and [`Decode`](crate::ErrorKind::Decode).
+    /// # Cancel safety
+    /// Safe.
+    pub async fn server_version(&self) -> Result<ServerVersion, Error> {
+        version::fetch(&self.client).await
+    }
+
+    /// Which OpenAPI v3 documents there are. Asked anew each time.
+    ///
+    /// # Errors
+    /// Those of [`Client::send`], and [`Decode`](crate::ErrorKind::Decode).
+    /// # Cancel safety
+    /// Safe.
+    pub async fn openapi_v3(&self) -> Result<OpenApiIndex, Error> {
+        openapi::index(&self.client).await
+    }
+
+    /// One OpenAPI v3 document: by its path in the [index](Self::openapi_v3), or by its group
+    /// version (`apps/v1`, `v1`). For tools: a document may have megabytes, and none is kept here.
+    /// The request names the document's hash, so that caches in between can keep it.
+    ///
+    /// # Errors
+    /// [`NotFound`](crate::ErrorKind::NotFound) when the index does not have it; those of
+    /// [`Client::send`], and [`Decode`](crate::ErrorKind::Decode).
+    /// # Cancel safety
+    /// Safe.
+    pub async fn openapi_v3_document(&self, path: &str) -> Result<serde_json::Value, Error> {
+        openapi::document(&self.client, path).await
+    }
+
+    /// Looks in the catalog, and once more in a new one if that is old enough.
+    async fn lookup<F>(&self, look: F) -> Result<ResourceInfo, Error>
+    where
+        F: Fn(&Catalog) -> Result<&ApiResource, Error>,
+    {
+        let kept = self.cache.get(&self.client, self.cache.want(self.oldest())).await?;
+        let missed = match look(&kept.catalog) {
+            Ok(found) => return Ok(found.info.clone()),
+            Err(error) if NoMatch::of(&error).is_some() => error,
+            Err(error) => return Err(error),
+        };
+        let now = self.client.seams().clock.now();
+        if now.saturating_duration_since(kept.asked_at) < MISS_AGE {
+            return Err(missed);
+        }
+        let want = self.cache.want_after(kept.number, now.checked_sub(MISS_AGE));
+        let kept = self.cache.get(&self.client, want).await?;
+        look(&kept.catalog).map(|found| found.info.clone())
+    }
+
+    fn oldest(&self) -> Option<tokio::time::Instant> {
+        self.client.seams().clock.now().checked_sub(self.max_age)
+    }
+}
+
+impl fmt::Debug for Discovery {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Discovery")
+            .field("host", &self.client.host())
+            .field("max_age", &self.max_age)
+            .field("cache", &self.cache)
+            .finish()
+    }
+}

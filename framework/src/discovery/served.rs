@@ -1,0 +1,143 @@
+//! Waits until a kind is served.
+//!
+//! A new definition is served in steps: first its group version lists the kind, and only some
+//! hundred milliseconds later the aggregated document does. Both are waited for, so that a lookup
+//! right after the wait finds the kind.
+
+use std::time::Duration;
+
+use super::Discovery;
+use super::catalog::ApiVersion;
+use super::document::{Named, is_segment};
+use super::fetch::{VERSION_TIMEOUT, group_version};
+use crate::error::{Error, ErrorKind};
+use crate::resource::ResourceInfo;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// What should be served.
+pub(super) struct Wanted<'a> {
+    pub(super) group: &'a str,
+    pub(super) version: &'a str,
+    pub(super) kind: &'a str,
+    /// Under this plural and scope.
+    pub(super) resource: Option<&'a ResourceInfo>,
+}
+
+impl<'a> Wanted<'a> {
+    pub(super) fn of(info: &'a ResourceInfo) -> Self {
+        let ResourceInfo { group, version, kind, .. } = info;
+        Self { group, version, kind, resource: Some(info) }
+    }
+
+    fn describe(&self) -> String {
+        match self.group {
+            "" => format!("{} of {}", self.kind, self.version),
+            group => format!("{} of {group}/{}", self.kind, self.version),
+        }
+    }
+
+    /// The resource, or what is there instead.
+    fn in_version(&self, version: &ApiVersion) -> Result<ResourceInfo, String> {
+        let mut of_kind = version.resources.iter().filter(|r| r.info.kind == self.kind);
+        let found = match self.resource {
+            Some(wanted) => {
+                let first = of_kind.next();
+                let exact = version.resources.iter().find(|r| r.info == *wanted);
+                if let (None, Some(other)) = (exact, first) {
+                    let (plural, scope) = (&other.info.plural, other.info.scope);
+                    return Err(format!("the kind is served as {plural:?} with scope {scope:?}"));
+                }
+                exact
+            }
+            None => of_kind.next(),
+        };
+        let known = || {
+            let kinds: Vec<&str> =
+                version.resources.iter().take(8).map(|r| &*r.info.kind).collect();
+            format!("{} serves {kinds:?}, not this kind", version.api_version())
+        };
+        found.map(|found| found.info.clone()).ok_or_else(known)
+    }
+}
+
+/// Looks at once, then with growing pauses, until `limit` is over.
+pub(super) async fn wait(
+    discovery: &Discovery,
+    wanted: &Wanted<'_>,
+    limit: Duration,
+) -> Result<ResourceInfo, Error> {
+    let Wanted { group, version, .. } = wanted;
+    if (!group.is_empty() && !is_segment(group)) || !is_segment(version) {
+        let text = format!(
+            "cannot wait for {}: {group:?} and {version:?} are no group and version",
+            wanted.describe()
+        );
+        return Err(Error::new(ErrorKind::Usage, text));
+    }
+    let mut seen = Seen::default();
+    let clock = discovery.client.seams().clock.clone();
+    match clock.within(limit, look(discovery, wanted, &mut seen)).await {
+        Some(info) => Ok(info),
+        None => {
+            let text = format!(
+                "{} was not served within {limit:?}; seen last: {}; is its definition installed \
+                 and established?",
+                wanted.describe(),
+                if seen.text.is_empty() { "no answer" } else { &seen.text }
+            );
+            let error = Error::new(ErrorKind::Timeout, text);
+            Err(match seen.error {
+                Some(cause) => error.because(cause),
+                None => error,
+            })
+        }
+    }
+}
+
+/// What the last look saw.
+#[derive(Default)]
+struct Seen {
+    text: String,
+    error: Option<Error>,
+}
+
+impl Seen {
+    fn error(&mut self, error: Error) {
+        let text = match error.kind() {
+            ErrorKind::NotFound => "the group version is not served",
+            _ => "an error",
+        };
+        *self = Self { text: text.to_owned(), error: Some(error) };
+    }
+
+    fn text(&mut self, text: String) {
+        *self = Self { text, error: None };
+    }
+}
+
+async fn look(discovery: &Discovery, wanted: &Wanted<'_>, seen: &mut Seen) -> ResourceInfo {
+    let client = &discovery.client;
+    let named = Named { group: wanted.group.to_owned(), version: wanted.version.to_owned() };
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match group_version(client, &named, VERSION_TIMEOUT).await {
+            Ok(version) => match wanted.in_version(&version) {
+                Ok(info) => match discovery.refresh().await {
+                    Ok(catalog) if catalog.serves(&info) => return info,
+                    Ok(_) => seen.text(format!(
+                        "{} lists it, the catalog of all groups does not yet",
+                        version.api_version()
+                    )),
+                    Err(error) => seen.error(error),
+                },
+                Err(text) => seen.text(text),
+            },
+            Err(error) => seen.error(error),
+        }
+        let seams = client.seams();
+        seams.clock.sleep(pause / 2 + seams.entropy.jitter(pause / 2)).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
