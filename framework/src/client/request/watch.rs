@@ -6,8 +6,8 @@ use std::fmt;
 use bytes::Bytes;
 
 use crate::client::ByteStream;
-use crate::error::{ApiStatus, Error, ErrorKind};
-use crate::wire::{EventType, Frame, FrameSplitter, Part};
+use crate::error::{Error, ErrorKind};
+use crate::wire::{EventType, Frame, FrameDecoder, Part};
 
 /// What an event tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +38,7 @@ pub struct RawEvent {
 pub struct RawWatch {
     /// `None` after the end, and for an empty watch.
     bytes: Option<ByteStream>,
-    splitter: FrameSplitter,
+    decoder: FrameDecoder,
     /// Events of the last piece.
     ready: VecDeque<Result<RawEvent, Error>>,
     what: String,
@@ -46,7 +46,7 @@ pub struct RawWatch {
 
 impl RawWatch {
     pub(crate) fn new(bytes: Option<ByteStream>, what: String) -> Self {
-        Self { bytes, splitter: FrameSplitter::new(), ready: VecDeque::new(), what }
+        Self { bytes, decoder: FrameDecoder::new(), ready: VecDeque::new(), what }
     }
 
     /// Is there nothing to come? True from the beginning for the empty watch that stands for a
@@ -79,7 +79,7 @@ impl RawWatch {
                     self.end();
                     return Some(Err(error));
                 }
-                // What the splitter still holds is half an event: never delivered.
+                // What the decoder still holds is half an event: never delivered.
                 None => {
                     self.end();
                     return None;
@@ -95,14 +95,14 @@ impl RawWatch {
 
     fn split(&mut self, piece: &[u8]) {
         let (ready, what) = (&mut self.ready, &self.what);
-        self.splitter.push(piece, &mut |part| {
+        self.decoder.push(piece, &mut |part| {
             ready.push_back(match part {
                 Part::Whole(line) => event(what, line),
                 Part::TooLarge(_) => Err(undecodable(what, "it is larger than 16 MiB")),
             });
         });
         if let Some(bytes) = &mut self.bytes {
-            bytes.partial(self.splitter.is_inside(), piece.contains(&b'\n'));
+            bytes.partial(self.decoder.is_inside(), piece.contains(&b'\n'));
         }
     }
 }
@@ -116,8 +116,7 @@ fn event(what: &str, line: &[u8]) -> Result<RawEvent, Error> {
         EventType::Bookmark => EventKind::Bookmark,
         EventType::Unknown => EventKind::Unknown,
         EventType::Error => {
-            let status: ApiStatus = serde_json::from_slice(frame.object).unwrap_or_default();
-            return Err(Error::from_status(what, status));
+            return Err(Error::from_status(what, frame.status()));
         }
     };
     Ok(RawEvent { kind, object: Bytes::copy_from_slice(frame.object) })
