@@ -54,7 +54,19 @@ impl PatchType {
     }
 }
 
-/// A request being put together; see the [module](self).
+/// A request being put together, to any path of an API server, one setter at a time.
+///
+/// It owns its client, so what [`Client::get`] and its siblings return can send itself. It can be
+/// kept, cloned and sent any number of times, from several tasks. The first mistake is kept, later
+/// setters do nothing, and whatever sends it reports the mistake as
+/// [`ErrorKind::Usage`](crate::ErrorKind::Usage).
+///
+/// ```no_run
+/// # async fn f(client: windlass::client::Client) -> Result<(), windlass::Error> {
+/// let pods = client.get().group_version("", "v1").namespace("shop").resource("pods");
+/// let names = pods.param("labelSelector", "app=shop").send().await?.json::<serde_json::Value>()?;
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 #[must_use = "a request does nothing until it is sent"]
 pub struct Request {

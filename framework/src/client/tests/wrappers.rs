@@ -44,6 +44,13 @@ async fn every_write_of_a_dry_run_client_carries_dry_run_and_no_read_does() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_dry_run_stores_nothing_so_it_is_tried_again_after_doubt() {
+    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(200, OBJECT)]);
+    client(&server).dry_run().send(create()).await.unwrap();
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_bound_client_fills_in_its_namespace() {
     let server = Server::with([Reply::Answer(200, OBJECT)]);
     let client = client(&server).in_namespace("shop");
