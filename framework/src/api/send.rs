@@ -27,23 +27,28 @@ impl Draft {
         }
     }
 
-    /// As the builder of requests has it; the first mistake is the one that is told.
-    fn request(&self) -> Result<Request, Error> {
-        let what = self.what();
-        if let Some(mistake) = &self.mistake {
-            return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
-        }
+    /// Method and content type.
+    fn begun(&self) -> Request {
         let client = &self.target.client;
-        let request = match self.verb {
+        match self.verb {
             Verb::Get | Verb::List | Verb::Watch => client.get(),
             Verb::Create => client.post().content_type(JSON),
             Verb::Update => client.put().content_type(JSON),
             Verb::Patch | Verb::Apply => client.patch(self.form.unwrap_or(PatchType::Merge)),
             Verb::Delete | Verb::DeleteCollection if self.body.is_empty() => client.delete(),
             Verb::Delete | Verb::DeleteCollection => client.delete().content_type(JSON),
-        };
+        }
+    }
+
+    /// As the builder of requests has it; the first mistake is the one that is told.
+    fn request(&self) -> Result<Request, Error> {
+        let what = self.what();
+        if let Some(mistake) = &self.mistake {
+            return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
+        }
         let info = &self.target.info;
-        let mut request = request.group_version(&info.group, &info.version).resource(&info.plural);
+        let mut request = self.begun().group_version(&info.group, &info.version);
+        request = request.resource(&info.plural);
         request = match (info.scope, &self.namespace) {
             (Scope::Cluster, _) => request.namespace_if_scoped("", false),
             (Scope::Namespaced, Some(namespace)) => request.namespace(namespace),
