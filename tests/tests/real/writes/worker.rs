@@ -270,8 +270,8 @@ async fn send(
             metadata["labels"] = json!({ MADE_BY: made_by });
             api.apply(name, &json!({ "metadata": metadata, "data": padding() })).force()
         }
-        Kind::Delete => return api.delete(name).await.map(|()| None),
-        Kind::DeleteWithUid => return api.delete(name).uid(uid).await.map(|()| None),
+        Kind::Delete => return api.delete(name).await.map(|_| None),
+        Kind::DeleteWithUid => return api.delete(name).uid(uid).await.map(|_| None),
     };
     Ok(Some(Known::of(&sent.await?)))
 }
