@@ -49,6 +49,11 @@ impl RawWatch {
         Self { bytes, decoder: FrameDecoder::new(), ready: VecDeque::new(), what }
     }
 
+    /// Gives up events that are larger than so many bytes.
+    pub(crate) fn limited(self, bytes: usize) -> Self {
+        Self { decoder: FrameDecoder::with_limit(bytes), ..self }
+    }
+
     /// Is there nothing to come? True from the beginning for the empty watch that stands for a
     /// server that could not be watched.
     pub fn is_ended(&self) -> bool {
@@ -94,11 +99,13 @@ impl RawWatch {
     }
 
     fn split(&mut self, piece: &[u8]) {
-        let (ready, what) = (&mut self.ready, &self.what);
+        let (ready, what, limit) = (&mut self.ready, &self.what, self.decoder.limit());
         self.decoder.push(piece, &mut |part| {
             ready.push_back(match part {
                 Part::Whole(line) => event(what, line),
-                Part::TooLarge(_) => Err(undecodable(what, "it is larger than 16 MiB")),
+                Part::TooLarge(_) => {
+                    Err(undecodable(what, format_args!("it is larger than {limit} bytes")))
+                }
             });
         });
         if let Some(bytes) = &mut self.bytes {
