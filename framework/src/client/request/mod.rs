@@ -343,7 +343,8 @@ impl Request {
         })
     }
 
-    /// Largest answer that [`send`](Self::send) reads, in bytes, decoded. Default: the client's.
+    /// Largest answer that [`send`](Self::send) reads, in bytes, decoded, and largest event of a
+    /// [`watch`](Self::watch). Default: the client's (64 MiB), and 16 MiB for an event.
     pub fn answer_limit(self, bytes: usize) -> Self {
         self.change(|request| {
             request.answer_limit = Some(bytes);

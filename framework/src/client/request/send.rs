@@ -56,7 +56,8 @@ impl Request {
     pub async fn watch(&self) -> Result<RawWatch, Error> {
         let prepared = self.assemble(true)?;
         let what = prepared.what.clone();
-        Ok(RawWatch::new(call::watch(&self.client, prepared).await?, what))
+        let watch = RawWatch::new(call::watch(&self.client, prepared).await?, what);
+        Ok(self.answer_limit.into_iter().fold(watch, RawWatch::limited))
     }
 
     /// The absolute URL, with its query.

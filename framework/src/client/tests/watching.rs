@@ -71,6 +71,19 @@ async fn mechanism_16_a_frame_that_is_no_event_is_told_and_the_next_one_follows(
     assert!(watch.next().await.is_none());
 }
 
+#[tokio::test(start_paused = true)]
+async fn mechanism_16_an_event_beyond_the_limit_is_told_and_the_next_one_follows() {
+    let server = Server::with([Reply::Answer(
+        200,
+        "{\"type\":\"ADDED\",\"object\":{\"a\":\"far too long\"}}\n\
+         {\"type\":\"ADDED\",\"object\":{}}\n",
+    )]);
+    let mut watch = pods(&client(&server)).answer_limit(32).watch().await.unwrap();
+    let error = watch.next().await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("larger than 32 bytes"), "{error}");
+    assert_eq!(watch.next().await.unwrap().unwrap().object, "{}");
+}
+
 /// Upstream: `TestRequestWatch`. Retries are used up in each case.
 #[tokio::test(start_paused = true)]
 async fn mechanism_16_a_server_that_loses_the_request_makes_an_empty_watch() {
