@@ -1,4 +1,7 @@
-//! What the derive macros call. Not public API: it may change in any release.
+//! What the derive macros call, and what tests reach behind the public API. Not public API: it may
+//! change in any release.
+
+pub mod probe;
 
 use std::collections::BTreeSet;
 use std::fmt;

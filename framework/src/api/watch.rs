@@ -7,16 +7,20 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde::Deserialize;
+use tokio::time::Instant;
 
 use super::ApiFuture;
 use super::decode::decode_item;
 use super::draft::{Draft, Target};
 use crate::client::ByteStream;
-use crate::error::{ApiStatus, Error, ErrorKind};
+use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
-use crate::wire::{EventType, Frame, FrameSplitter, Part};
+use crate::wire::{EventType, Frame, FrameDecoder, Part};
 
+/// An event that takes longer than this to arrive comes over a connection that hangs.
+const LONGEST_ARRIVAL: Duration = Duration::from_secs(30);
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One event of a watch.
@@ -41,6 +45,7 @@ pub enum WatchEvent<K> {
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Watch<K> {
     draft: Draft,
+    decoder: FrameDecoder,
     _kind: PhantomData<fn() -> K>,
 }
 
@@ -48,7 +53,7 @@ impl<K> Watch<K> {
     pub(crate) fn new(mut draft: Draft) -> Self {
         draft.set("watch", "true");
         draft.set("allowWatchBookmarks", "true");
-        Self { draft, _kind: PhantomData }
+        Self { draft, decoder: FrameDecoder::new(), _kind: PhantomData }
     }
 
     fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
@@ -75,6 +80,13 @@ impl<K> Watch<K> {
     pub fn timeout(self, timeout: Duration) -> Self {
         self.set("timeoutSeconds", timeout.as_secs().to_string())
     }
+
+    /// Largest event in bytes; a larger one is an error of its own, and the next follows. Default:
+    /// 16 MiB, as client-go.
+    pub fn frame_limit(mut self, bytes: usize) -> Self {
+        self.decoder = FrameDecoder::with_limit(bytes);
+        self
+    }
 }
 
 impl<K: Resource> IntoFuture for Watch<K> {
@@ -89,7 +101,8 @@ impl<K: Resource> IntoFuture for Watch<K> {
             let bytes = target.client.stream(request).await?;
             Ok(WatchStream {
                 bytes: Some(bytes),
-                splitter: FrameSplitter::new(),
+                decoder: self.decoder,
+                open_since: None,
                 ready: VecDeque::new(),
                 what,
                 target,
@@ -109,7 +122,9 @@ impl<K> fmt::Debug for Watch<K> {
 pub struct WatchStream<K> {
     /// `None` after the end.
     bytes: Option<ByteStream>,
-    splitter: FrameSplitter,
+    decoder: FrameDecoder,
+    /// Since when an event is begun and not ended.
+    open_since: Option<Instant>,
     /// Complete events of the last piece; `None` stands for one that was too large to keep.
     ready: VecDeque<Option<Vec<u8>>>,
     what: String,
@@ -137,37 +152,64 @@ impl<K: Resource> WatchStream<K> {
     /// # Errors
     /// [`Expired`](ErrorKind::Expired) when the version is too old;
     /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
-    /// [`Transport`](ErrorKind::Transport) when the connection broke.
+    /// [`Transport`](ErrorKind::Transport) when the connection broke;
+    /// [`Timeout`](ErrorKind::Timeout) when an event began to arrive and did not end within 30 s.
     /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
         loop {
             match self.ready.pop_front() {
                 Some(Some(line)) => return Some(self.event(&line)),
-                Some(None) => return Some(Err(self.undecodable("it is larger than 16 MiB"))),
+                Some(None) => return Some(Err(self.too_large())),
                 None => {}
             }
-            match self.bytes.as_mut()?.next().await {
-                Some(Ok(bytes)) => {
-                    let ready = &mut self.ready;
-                    self.splitter.push(&bytes, &mut |part| {
-                        ready.push_back(match part {
-                            Part::Whole(line) => Some(line.to_vec()),
-                            Part::TooLarge(_) => None,
-                        });
-                    });
-                }
-                Some(Err(error)) => {
-                    self.bytes = None;
-                    return Some(Err(error));
-                }
-                None => {
-                    // What the splitter still holds is half an event: never delivered.
+            match self.read().await? {
+                Ok(Some(bytes)) => self.take(&bytes),
+                Ok(None) => {
+                    // What the decoder still holds is half an event: never delivered.
                     self.bytes = None;
                     return None;
                 }
+                Err(error) => {
+                    self.bytes = None;
+                    return Some(Err(error));
+                }
             }
         }
+    }
+
+    /// The next piece, `Ok(None)` at the end; `None` after the end.
+    async fn read(&mut self) -> Option<Result<Option<Bytes>, Error>> {
+        let bytes = self.bytes.as_mut()?;
+        let Some(since) = self.open_since else { return Some(bytes.next().await.transpose()) };
+        let clock = &self.target.client.seams().clock;
+        let left = (since + LONGEST_ARRIVAL).saturating_duration_since(clock.now());
+        Some(clock.within(left, bytes.next()).await.map_or_else(
+            || {
+                let seconds = LONGEST_ARRIVAL.as_secs();
+                let text = format!("cannot {}: an event began {seconds} s ago", self.what);
+                let text = format!("{text} and has not ended; watch again from the last version");
+                Err(Error::new(ErrorKind::Timeout, text))
+            },
+            Option::transpose,
+        ))
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        let ready = &mut self.ready;
+        let ended = self.decoder.push(bytes, &mut |part| {
+            ready.push_back(match part {
+                Part::Whole(line) => Some(line.to_vec()),
+                Part::TooLarge(_) => None,
+            });
+        });
+        let now = self.target.client.seams().clock.now();
+        let since = self.open_since.filter(|_| ended == 0).unwrap_or(now);
+        self.open_since = self.decoder.is_inside().then_some(since);
+    }
+
+    fn too_large(&self) -> Error {
+        self.undecodable(format_args!("it is larger than {} bytes", self.decoder.limit()))
     }
 
     fn undecodable(&self, why: impl fmt::Display) -> Error {
@@ -177,6 +219,11 @@ impl<K: Resource> WatchStream<K> {
 
     fn event(&mut self, line: &[u8]) -> Result<WatchEvent<K>, Error> {
         let frame = Frame::of(line).map_err(|error| self.undecodable(error))?;
+        if frame.event == EventType::Error {
+            self.bytes = None;
+            self.ready.clear();
+            return Err(Error::from_status(&self.what, frame.status()));
+        }
         let text = std::str::from_utf8(frame.object).map_err(|error| self.undecodable(error))?;
         let object = || decode_item(&self.what, text, &self.target.info);
         match frame.event {
@@ -192,13 +239,7 @@ impl<K: Resource> WatchStream<K> {
                     resource_version: mark.metadata.resource_version,
                 })
             }
-            EventType::Error => {
-                let status: ApiStatus = serde_json::from_str(text).unwrap_or_default();
-                self.bytes = None;
-                self.ready.clear();
-                Err(Error::from_status(&self.what, status))
-            }
-            EventType::Unknown => Err(self.undecodable("its type is unknown")),
+            EventType::Error | EventType::Unknown => Err(self.undecodable("its type is unknown")),
         }
     }
 }
@@ -211,3 +252,6 @@ impl<K> fmt::Debug for WatchStream<K> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

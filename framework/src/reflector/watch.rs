@@ -9,10 +9,10 @@ use super::setback::{During, Setback, judge};
 use super::source::{Read, tried};
 use super::{NO_PROGRESS, Reflector, State};
 use crate::client::Verb;
-use crate::error::{ApiStatus, Error};
+use crate::error::Error;
 use crate::metrics::names;
 use crate::store::{Milestone, order};
-use crate::wire::{EventType, Frame, FrameSplitter, Malformed, Part, Skim};
+use crate::wire::{EventType, Frame, FrameDecoder, Malformed, Part, Skim};
 
 /// A watch asks the server to end it after 5 to 10 minutes, so that clients spread over servers.
 const SHORTEST_WATCH_SECONDS: u64 = 300;
@@ -41,6 +41,12 @@ impl Stream {
         let deadline = self.last_frame + patience;
         // A6: a frame that drips in is a connection that hangs.
         self.partial_since.map_or(deadline, |since| deadline.min(since + NO_PROGRESS))
+    }
+
+    /// A read has ended, within a frame or not; an open frame began in it if others ended in it.
+    fn note_open(&mut self, inside: bool, ended: bool, now: Instant) {
+        let since = self.partial_since.filter(|_| !ended).unwrap_or(now);
+        self.partial_since = inside.then_some(since);
     }
 
     /// When to look at it again without a frame.
@@ -93,7 +99,7 @@ impl Reflector {
 
     async fn follow(&mut self, chunks: &mut super::Chunks, stream: &mut Stream) -> Setback {
         let clock = self.seams.clock.clone();
-        let mut frames = FrameSplitter::new();
+        let mut frames = FrameDecoder::new();
         loop {
             let next = tokio::select! {
                 biased;
@@ -117,15 +123,13 @@ impl Reflector {
             self.confirm(stream);
             let before = stream.progress;
             let mut outcome = Ok(());
-            frames.push(&chunk, &mut |part| {
+            let ended = frames.push(&chunk, &mut |part| {
                 if outcome.is_ok() {
                     stream.last_frame = clock.now();
                     outcome = self.frame(part, stream);
                 }
             });
-            let inside = frames.is_inside();
-            stream.partial_since =
-                stream.partial_since.filter(|_| inside).or_else(|| inside.then(|| clock.now()));
+            stream.note_open(frames.is_inside(), ended > 0, clock.now());
             if stream.progress > before
                 && let Some(version) = self.resume.clone()
             {
@@ -209,7 +213,7 @@ impl Reflector {
         match frame.event {
             EventType::Error => {
                 let during = if stream.is_listing { During::StreamingList } else { During::Watch };
-                return Ok(Err(self.error_frame(frame.object, during)));
+                return Ok(Err(self.error_frame(&frame, during)));
             }
             EventType::Bookmark => {
                 let skim = Skim::version_of(frame.object)?;
@@ -252,16 +256,13 @@ impl Reflector {
         }
     }
 
-    fn error_frame(&self, object: &[u8], during: During) -> Setback {
-        let namespace = self.feed.namespace.as_deref();
-        let status: ApiStatus = match serde_json::from_slice(object) {
-            Ok(status) => status,
-            Err(error) => {
-                let why = format!("an ERROR frame that is no Status: {error}");
-                return Setback::Stale { cause: "refused", why };
-            }
-        };
-        let tried = tried(Verb::Watch, self.feed.store.info(), namespace);
+    fn error_frame(&self, frame: &Frame<'_>, during: During) -> Setback {
+        let status = frame.status();
+        if status.code == 0 && status.reason.is_empty() {
+            let why = format!("an ERROR frame that is no Status: {}", status.message);
+            return Setback::Stale { cause: "refused", why };
+        }
+        let tried = tried(Verb::Watch, self.feed.store.info(), self.feed.namespace.as_deref());
         judge(&Error::from_status(&tried, status), during)
     }
 }

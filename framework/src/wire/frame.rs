@@ -1,41 +1,82 @@
-//! Splits the body of a WATCH into frames: one JSON document a line.
+//! Cuts the body of a WATCH into frames, one JSON document a line, while it arrives.
+//!
+//! A frame that lies in one read is told where it lies; one that spans reads is put together in one
+//! reused buffer. Never told is a frame without its newline: the connection broke inside it, and the
+//! next watch brings it again. How long a frame may take is the reader's business: see
+//! [`FrameDecoder::is_inside`].
 
 use memchr::memchr;
 
-use super::list::{Carry, MAX_PIECE};
-use super::scan::{Malformed, Part, members, skip_space};
+use super::carry::{Carry, MAX_PIECE, Part};
+use super::scan::{Malformed, is_space, members, object_at_path, skip_space, text};
+use super::status::excerpt;
+use crate::error::ApiStatus;
 
 /// What a frame tells.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EventType {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum EventType {
+    /// The object is new, or was there when the watch began.
     Added,
+    /// The object changed.
     Modified,
+    /// The object is gone; this is its last state.
     Deleted,
+    /// Nothing changed up to the object's version, which is all that it has.
     Bookmark,
+    /// The watch failed; the object is a Status.
     Error,
     /// A type of a later API version.
     Unknown,
 }
 
-/// One frame: the type, and the object's bytes.
+/// The types as API servers write them.
+const TYPES: [(&[u8], EventType); 5] = [
+    (b"\"MODIFIED\"", EventType::Modified),
+    (b"\"ADDED\"", EventType::Added),
+    (b"\"DELETED\"", EventType::Deleted),
+    (b"\"BOOKMARK\"", EventType::Bookmark),
+    (b"\"ERROR\"", EventType::Error),
+];
+
+impl EventType {
+    fn of(value: &[u8]) -> Self {
+        let known = |value: &[u8]| TYPES.iter().find(|(name, _)| *name == value);
+        known(value).map_or(Self::Unknown, |(_, event)| *event)
+    }
+}
+
+/// One frame of a watch: the type of the event, and the object's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Frame<'a> {
-    pub(crate) event: EventType,
-    pub(crate) object: &'a [u8],
+pub struct Frame<'a> {
+    /// What happened.
+    pub event: EventType,
+    /// The object as it stands in the frame. Only its end was looked for: it need not be JSON that
+    /// decodes, nor UTF-8.
+    pub object: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a complete frame.
-    pub(crate) fn of(line: &'a [u8]) -> Result<Self, Malformed> {
+    /// Reads a complete frame, as [`FrameDecoder::push`] tells it.
+    ///
+    /// # Errors
+    /// It is not one object with the members `type` and `object`.
+    pub fn of(line: &'a [u8]) -> Result<Self, Malformed> {
+        if let Some(frame) = Self::usual(line) {
+            return Ok(frame);
+        }
         let (mut event, mut object) = (None, None);
-        members(line, &mut |member| {
+        let close = members(line, &mut |member| {
             match member.name {
-                b"type" => event = Some(event_type(member.value)),
+                b"type" => event = Some(EventType::of(member.value)),
                 b"object" => object = Some(member.value),
                 _ => {}
             }
             true
         })?;
+        if close.is_none_or(|close| skip_space(line, close + 1) < line.len()) {
+            return Err(Malformed::new("a watch frame does not end with its closing brace"));
+        }
         match (event, object) {
             (Some(event), Some(object)) => Ok(Self { event, object }),
             _ => Err(Malformed::new("a watch frame has `type` and `object`")),
@@ -43,144 +84,188 @@ impl<'a> Frame<'a> {
     }
 
     /// Reads the beginning of a frame that was too large: its type, and the object as far as it was
-    /// kept. The API server writes the type first.
-    pub(crate) fn of_beginning(line: &'a [u8]) -> Result<Self, Malformed> {
-        let mut event = None;
+    /// kept. API servers write the type first.
+    ///
+    /// # Errors
+    /// Type or object are not in the part that was kept.
+    pub fn of_beginning(line: &'a [u8]) -> Result<Self, Malformed> {
+        let (mut event, mut object, mut seen) = (None, None, None);
+        // It ends in error, at the end of what was kept.
         let _ = members(line, &mut |member| {
-            if member.name == b"type" {
-                event = Some(event_type(member.value));
+            match member.name {
+                b"type" => event = Some(EventType::of(member.value)),
+                b"object" => object = Some(member.value),
+                _ => {}
             }
+            seen = Some(member.end);
             true
         });
-        let object = memchr::memmem::find(line, b"\"object\"")
-            .map(|at| skip_space(line, at + b"\"object\"".len()))
-            .filter(|at| line.get(*at) == Some(&b':'))
-            .map(|at| &line[skip_space(line, at + 1)..]);
-        match (event, object) {
+        let rest = || {
+            let at = skip_space(line, seen.unwrap_or(0));
+            line[at..].strip_prefix(if seen.is_some() { b"," } else { b"{" })
+        };
+        match (event, object.or_else(|| unfinished(rest()?))) {
             (Some(event), Some(object)) => Ok(Self { event, object }),
             _ => Err(Malformed::new("type and object are not in the part that was kept")),
         }
     }
-}
 
-fn event_type(value: &[u8]) -> EventType {
-    match value {
-        b"\"ADDED\"" => EventType::Added,
-        b"\"MODIFIED\"" => EventType::Modified,
-        b"\"DELETED\"" => EventType::Deleted,
-        b"\"BOOKMARK\"" => EventType::Bookmark,
-        b"\"ERROR\"" => EventType::Error,
-        _ => EventType::Unknown,
+    /// The Status in an [`Error`](EventType::Error) frame, as far as it can be read. When it is no
+    /// Status its `code` is 0, its `reason` empty, and its `message` the text that stood there, cut
+    /// to 2 KiB.
+    pub fn status(&self) -> ApiStatus {
+        let status = serde_json::from_slice(self.object).unwrap_or_else(|_| self.parts_of_status());
+        if status.code != 0 || !status.reason.is_empty() {
+            return status;
+        }
+        ApiStatus { message: excerpt(self.object), ..ApiStatus::default() }
+    }
+
+    /// What decides, when something beside it is of a wrong type.
+    fn parts_of_status(&self) -> ApiStatus {
+        let field = |name| object_at_path(self.object, &[name]);
+        let word = |name| field(name).and_then(text).unwrap_or_default();
+        ApiStatus {
+            status: "Failure".into(),
+            message: excerpt(word("message").as_bytes()),
+            reason: excerpt(word("reason").as_bytes()),
+            code: field("code").and_then(|at| serde_json::from_slice(at).ok()).unwrap_or(0),
+            details: None,
+        }
+    }
+
+    /// The frame as Go writes it, `{"type":"…","object":{…}}`: nine tenths of the bytes are the
+    /// object's, and to find its end at the line's end costs a tenth of reading it.
+    fn usual(line: &'a [u8]) -> Option<Self> {
+        let rest = line.strip_prefix(b"{\"type\":")?;
+        let known = |(name, event): &(&[u8], _)| Some((*event, rest.strip_prefix(*name)?));
+        let (event, rest) = TYPES.iter().find_map(known)?;
+        let rest = rest.strip_prefix(b",\"object\":")?;
+        let end = rest.iter().rposition(|byte| !is_space(*byte))?;
+        let object = rest[..=end].strip_suffix(b"}")?;
+        closes_at_its_end(object).then_some(Self { event, object })
     }
 }
 
-/// The splitter of one watch. A frame without its final newline is never told: the connection broke
-/// inside it, and the next watch brings it again.
+/// The value of the member `object` that begins here and may not end.
+fn unfinished(bytes: &[u8]) -> Option<&[u8]> {
+    let rest = bytes[skip_space(bytes, 0)..].strip_prefix(b"\"object\"")?;
+    let rest = rest[skip_space(rest, 0)..].strip_prefix(b":")?;
+    Some(&rest[skip_space(rest, 0)..])
+}
+
+/// Bytes that are looked at together.
+const BLOCK: usize = 64;
+
+/// Is the brace that opens `object` closed by its last byte? Braces are counted wherever they stand.
+/// Only a frame with more members behind its object and with lone braces in its texts could pass
+/// wrongly; its object would then be seen not to decode.
+fn closes_at_its_end(object: &[u8]) -> bool {
+    let [b'{', inner @ .., b'}'] = object else { return false };
+    let mut depth = 1_usize;
+    let (blocks, rest) = inner.as_chunks::<BLOCK>();
+    for block in blocks {
+        let closes = count(block, b'}');
+        if closes < depth {
+            depth += count(block, b'{');
+            depth -= closes;
+        } else if !stays_open(block, &mut depth) {
+            return false;
+        }
+    }
+    stays_open(rest, &mut depth) && depth == 1
+}
+
+/// Written so that compilers count many bytes at once.
+fn count(block: &[u8; BLOCK], wanted: u8) -> usize {
+    usize::from(block.iter().map(|byte| u8::from(*byte == wanted)).sum::<u8>())
+}
+
+fn stays_open(bytes: &[u8], depth: &mut usize) -> bool {
+    bytes.iter().all(|byte| {
+        match byte {
+            b'{' => *depth += 1,
+            b'}' => *depth -= 1,
+            _ => {}
+        }
+        *depth > 0
+    })
+}
+
+/// Cuts the body of a watch into frames while it arrives; feed it the body's pieces in order.
+///
+/// Frames end with a newline, also one with a carriage return before it; blank lines, which proxies
+/// and servers send to keep connections open, are passed over. A frame beyond the limit is told by
+/// its beginning and otherwise skipped, so a decoder never holds more than the limit.
+///
+/// ```
+/// use windlass::wire::{EventType, Frame, FrameDecoder, Part};
+///
+/// let mut decoder = FrameDecoder::new();
+/// let mut seen = Vec::new();
+/// for piece in ["{\"type\":\"ADDED\",\"obj", "ect\":{\"a\":1}}\r\n\n{\"type\":\"DELE"] {
+///     decoder.push(piece.as_bytes(), &mut |part| {
+///         let Part::Whole(line) = part else { return };
+///         let frame = Frame::of(line).expect("a frame");
+///         seen.push((frame.event, String::from_utf8_lossy(frame.object).into_owned()));
+///     });
+/// }
+/// assert_eq!(seen, [(EventType::Added, "{\"a\":1}".to_owned())]);
+/// assert!(decoder.is_inside());
+/// ```
 #[derive(Debug)]
-pub(crate) struct FrameSplitter {
+pub struct FrameDecoder {
     carry: Carry,
 }
 
-impl FrameSplitter {
-    pub(crate) fn new() -> Self {
-        Self { carry: Carry::new(MAX_PIECE) }
+impl Default for FrameDecoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl FrameDecoder {
+    /// Frames of at most 16 MiB, as client-go takes them.
+    pub fn new() -> Self {
+        Self::with_limit(MAX_PIECE)
     }
 
-    /// Takes the next piece and calls `each` for every frame that ends in it.
-    pub(crate) fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Part<'_>)) {
+    /// Frames of at most `limit` bytes.
+    pub fn with_limit(limit: usize) -> Self {
+        Self { carry: Carry::new(limit) }
+    }
+
+    /// The largest frame in bytes that is told whole.
+    pub fn limit(&self) -> usize {
+        self.carry.limit()
+    }
+
+    /// Takes the next piece and calls `each` for every frame that ends in it, in order. Returns how
+    /// many lines ended in it, blank ones too: unless that is 0, the frame that is open now, if there
+    /// is one, began in this piece.
+    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Part<'_>)) -> usize {
+        let mut ended = 0;
         while let Some(end) = memchr(b'\n', piece) {
             let part = self.carry.complete(&piece[..end]);
-            if !matches!(part, Part::Whole(line) if line.trim_ascii().is_empty()) {
+            if !matches!(part, Part::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
                 each(part);
             }
             self.carry.clear();
             piece = &piece[end + 1..];
+            ended += 1;
         }
-        self.carry.extend(piece);
+        if !piece.is_empty() {
+            self.carry.extend(piece);
+        }
+        ended
     }
 
-    /// Is a frame begun and not ended?
-    pub(crate) fn is_inside(&self) -> bool {
+    /// Is a frame begun and not ended? One that stays so for long drips in over a connection that
+    /// hangs: informers and [`WatchStream`](crate::api::WatchStream) give up after 30 s.
+    pub fn is_inside(&self) -> bool {
         !self.carry.is_empty()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn lines(body: &[u8], cuts: &[usize]) -> Vec<String> {
-        let mut splitter = FrameSplitter::new();
-        let mut lines = Vec::new();
-        let mut from = 0;
-        for cut in cuts.iter().copied().chain([body.len()]) {
-            let cut = cut.max(from);
-            splitter.push(&body[from..cut], &mut |part| {
-                let Part::Whole(line) = part else { panic!("nothing here is large") };
-                lines.push(String::from_utf8_lossy(line).trim().to_owned());
-            });
-            from = cut;
-        }
-        lines
-    }
-
-    /// A4: a truncated frame is not delivered.
-    #[test]
-    fn frames_end_at_newlines_and_a_partial_one_is_never_told() {
-        let body = b"{\"a\":1}\r\n\n{\"b\":2}\n{\"c\":";
-        for cut in 0..body.len() {
-            assert_eq!(lines(body, &[cut]), [r#"{"a":1}"#, r#"{"b":2}"#]);
-        }
-        let mut splitter = FrameSplitter::new();
-        splitter.push(body, &mut |_| {});
-        assert!(splitter.is_inside());
-    }
-
-    #[test]
-    fn a_frame_is_its_type_and_its_objects_bytes() {
-        let frame = Frame::of(br#" {"object": {"x":"}"} , "type" : "ADDED"}"#).unwrap();
-        assert_eq!(frame, Frame { event: EventType::Added, object: br#"{"x":"}"}"# });
-        assert_eq!(Frame::of(br#"{"type":"NEWS","object":{}}"#).unwrap().event, EventType::Unknown);
-        for bad in [&br#"{"type":"ADDED"}"#[..], b"{}", b"oops", br#"{"type":"ADDED","object":{}"#]
-        {
-            assert!(Frame::of(bad).is_err());
-        }
-    }
-
-    /// A13: the stream goes on after a frame beyond the limit.
-    #[test]
-    fn a_frame_beyond_the_limit_is_told_by_its_beginning() {
-        let mut splitter = FrameSplitter { carry: Carry::new(64) };
-        let big = format!(
-            "{{\"type\":\"DELETED\",\"object\":{{\"metadata\":{{\"name\":\"a\"}},\"x\":\"{}\"}}}}\n{{}}\n",
-            "y".repeat(500)
-        );
-        let mut seen = Vec::new();
-        for piece in big.as_bytes().chunks(50) {
-            splitter.push(piece, &mut |part| match part {
-                Part::TooLarge(line) => {
-                    let frame = Frame::of_beginning(line).unwrap();
-                    assert_eq!(frame.event, EventType::Deleted);
-                    assert!(frame.object.starts_with(br#"{"metadata":{"name":"a"}"#));
-                    seen.push("large");
-                }
-                Part::Whole(_) => seen.push("whole"),
-            });
-        }
-        assert_eq!(seen, ["large", "whole"]);
-    }
-
-    proptest! {
-        #[test]
-        fn chunking_does_not_matter(
-            body in "([a-z{}\"]{0,9}\r?\n?){0,9}",
-            mut cuts in proptest::collection::vec(0_usize..120, 0..8),
-        ) {
-            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(body.len()));
-            cuts.sort_unstable();
-            prop_assert_eq!(lines(body.as_bytes(), &cuts), lines(body.as_bytes(), &[]));
-        }
-    }
-}
+mod tests;

@@ -1,11 +1,7 @@
 //! Splits the body of a LIST into its items while it streams; holds one unfinished item at most.
 
-use super::scan::{Malformed, Part, ValueScan, is_space, object_at_path, text};
-
-/// A piece larger than this is not kept; the size of client-go's watch frames.
-pub(crate) const MAX_PIECE: usize = 16 * 1024 * 1024;
-/// So much of a piece that is too large is kept, for its metadata.
-pub(crate) const KEPT_BEGINNING: usize = 256 * 1024;
+use super::carry::{Carry, MAX_PIECE, Part};
+use super::scan::{Malformed, ValueScan, is_space, object_at_path, text};
 
 /// What stands beside the items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +47,7 @@ impl ListSplitter {
         Self::with_limit(MAX_PIECE)
     }
 
-    fn with_limit(limit: usize) -> Self {
+    pub(crate) fn with_limit(limit: usize) -> Self {
         Self {
             at: At::Start,
             field: Field::Other,
@@ -99,7 +95,7 @@ impl ListSplitter {
             (At::FirstName | At::Name, b'"') => (At::Name, 0),
             (At::Colon, b':') => (At::Value, 1),
             (At::Value, b'[') if self.field == Field::Items => (At::FirstItem, 1),
-            (At::Value, _) => (At::Value, 0),
+            (At::Value, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => (At::Value, 0),
             (At::AfterValue, b',') => (At::Name, 1),
             (At::FirstItem | At::AfterItem, b']') => (At::AfterValue, 1),
             (At::FirstItem | At::Item, b'{') => (At::Item, 0),
@@ -171,53 +167,6 @@ impl ListSplitter {
             return Err(Malformed::new("the list has no resourceVersion"));
         }
         Ok(self.meta)
-    }
-}
-
-/// The beginning of a piece whose end has not come yet; bounded.
-#[derive(Debug, Default)]
-pub(crate) struct Carry {
-    bytes: Vec<u8>,
-    limit: usize,
-    too_large: bool,
-}
-
-impl Carry {
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { bytes: Vec::new(), limit, too_large: false }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    pub(crate) fn extend(&mut self, piece: &[u8]) {
-        if self.too_large {
-            return;
-        }
-        let room = self.limit.saturating_sub(self.bytes.len());
-        self.bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-        if piece.len() > room {
-            self.too_large = true;
-            self.bytes.truncate(KEPT_BEGINNING);
-            self.bytes.shrink_to_fit();
-        }
-    }
-
-    /// What was carried and its `end`, as one part; call `clear` after it was used.
-    pub(crate) fn complete<'a>(&'a mut self, end: &'a [u8]) -> Part<'a> {
-        if self.bytes.is_empty() && end.len() <= self.limit {
-            return Part::Whole(end);
-        }
-        self.extend(end);
-        if self.too_large { Part::TooLarge(&self.bytes) } else { Part::Whole(&self.bytes) }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.bytes.clear();
-        // One large object must not pin its size for the life of the stream.
-        self.bytes.shrink_to(KEPT_BEGINNING);
-        self.too_large = false;
     }
 }
 

@@ -4,6 +4,7 @@
 //! object while they stream, and only an object's metadata is read. Nothing here waits, decodes a
 //! kind or knows about connections.
 
+mod carry;
 mod frame;
 mod head;
 mod list;
@@ -11,9 +12,10 @@ mod scan;
 mod skim;
 pub(crate) mod status;
 
-pub(crate) use frame::{EventType, Frame, FrameSplitter};
+pub use carry::Part;
+pub use frame::{EventType, Frame, FrameDecoder};
 pub use head::{Head, Owner};
 pub(crate) use list::{ListMeta, ListSplitter};
 pub use scan::Malformed;
-pub(crate) use scan::{Part, object_at_path, path_at, values_at};
+pub(crate) use scan::{object_at_path, path_at, values_at};
 pub(crate) use skim::Skim;

@@ -28,13 +28,6 @@ impl fmt::Display for Malformed {
 
 impl std::error::Error for Malformed {}
 
-/// A piece of a stream: whole, or only the beginning of one that was too large to keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part<'a> {
-    Whole(&'a [u8]),
-    TooLarge(&'a [u8]),
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Start,
@@ -59,7 +52,7 @@ impl Default for ValueScan {
 
 impl ValueScan {
     /// The number of bytes of `piece` up to the value's end; `None` when it goes on. A bare word
-    /// (number, `true`, …) ends before the delimiter, which is not consumed.
+    /// (number, `true`, …) ends before the delimiter, which is not consumed; 0 is no value at all.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
         while at < piece.len() {
@@ -71,14 +64,13 @@ impl ValueScan {
                             self.depth = 1;
                             Mode::Nested
                         }
+                        byte if ends_a_word(byte) => return Some(at),
                         _ => Mode::Bare,
                     };
                     at += 1;
                 }
-                Mode::Bare => match piece[at] {
-                    b',' | b']' | b'}' | b':' | b' ' | b'\n' | b'\r' | b'\t' => return Some(at),
-                    _ => at += 1,
-                },
+                Mode::Bare if ends_a_word(piece[at]) => return Some(at),
+                Mode::Bare => at += 1,
                 Mode::Text => match memchr2(b'"', b'\\', &piece[at..]) {
                     None => return None,
                     Some(skipped) => {
@@ -127,6 +119,10 @@ impl ValueScan {
         }
         piece.len()
     }
+}
+
+fn ends_a_word(byte: u8) -> bool {
+    is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':')
 }
 
 pub(crate) fn is_space(byte: u8) -> bool {
@@ -298,11 +294,14 @@ fn scalar(value: &[u8]) -> Option<String> {
     }
 }
 
+/// Steps that a path has at most. Each costs a look at all that the value holds.
+const MOST_STEPS: usize = 64;
+
 /// The path of the value that `offset` falls into, such as `.spec.ports[0].port`.
 pub(crate) fn path_at(bytes: &[u8], offset: usize) -> String {
     let mut path = String::new();
     let (mut from, mut value) = (0, bytes);
-    loop {
+    for _ in 0..MOST_STEPS {
         let target = offset.saturating_sub(from);
         let mut next = None;
         if value.first() == Some(&b'[') {
@@ -330,6 +329,7 @@ pub(crate) fn path_at(bytes: &[u8], offset: usize) -> String {
         from += at;
         value = inner;
     }
+    path
 }
 
 #[cfg(test)]
@@ -373,6 +373,24 @@ mod tests {
         };
         assert_eq!(values(format!("{{\"a\":{}}}", nested(100))), ["7"]);
         assert!(values(format!("{{\"a\":{}}}", nested(10_000))).is_empty());
+    }
+
+    #[test]
+    fn a_missing_value_is_no_value() {
+        for bad in [&b"{\"a\":,}"[..], b"{\"a\":}", b"{\"a\":1,}", b"{,}", b"{\"a\"::1}"] {
+            assert!(members(bad, &mut |_| true).is_err(), "{}", String::from_utf8_lossy(bad));
+        }
+        for bad in [&b"[,]"[..], b"[1,]", b"[1,,2]", b"[:]"] {
+            assert!(elements(bad, &mut |_, _| {}).is_err(), "{}", String::from_utf8_lossy(bad));
+        }
+    }
+
+    #[test]
+    fn a_path_into_values_nested_without_end_has_an_end() {
+        let deep = "[".repeat(100_000);
+        assert_eq!(path_at(deep.as_bytes(), 99_999), "");
+        let deep = format!("{deep}{}", "]".repeat(100_000));
+        assert_eq!(path_at(deep.as_bytes(), 99_999), "[0]".repeat(MOST_STEPS));
     }
 
     #[test]

@@ -1,0 +1,110 @@
+//! Parsers of foreign bytes, for the fuzz targets under `tests/fuzz` and for benchmarks.
+//!
+//! Each function hands bytes to a parser as the framework does and returns what it made of them.
+
+use std::time::Duration;
+
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::error::ApiStatus;
+use crate::wire::{Head, ListSplitter, Part, Skim, path_at, status, values_at};
+
+/// A list in pieces, as a reflector splits it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct List {
+    /// The items' bytes; of an item beyond the limit its beginning, as an error.
+    pub items: Vec<Result<Vec<u8>, Vec<u8>>>,
+    /// Of the list.
+    pub resource_version: String,
+    /// Of the next page.
+    pub continue_token: Option<String>,
+}
+
+/// Splits a list.
+///
+/// # Errors
+/// Why it is none.
+pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Result<List, String> {
+    let mut splitter = ListSplitter::with_limit(limit);
+    let mut items = Vec::new();
+    for piece in pieces {
+        let mut each = |part: Part<'_>| {
+            items.push(match part {
+                Part::Whole(item) => Ok(item.to_vec()),
+                Part::TooLarge(beginning) => Err(beginning.to_vec()),
+            });
+        };
+        splitter.push(piece, &mut each).map_err(|error| error.to_string())?;
+    }
+    let meta = splitter.finish().map_err(|error| error.to_string())?;
+    let (resource_version, continue_token) = (meta.resource_version, meta.continue_token);
+    Ok(List { items, resource_version, continue_token })
+}
+
+/// What the cache learns from an object's bytes without decoding it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Skimmed {
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.namespace`.
+    pub namespace: Option<String>,
+    /// The rest of what decides.
+    pub head: Head,
+    /// What is kept: the object without `apiVersion`, `kind` and `managedFields`.
+    pub kept: Box<[u8]>,
+}
+
+impl Skimmed {
+    fn of(skim: &Skim<'_>) -> Self {
+        Self {
+            name: skim.name.clone().into_owned(),
+            namespace: skim.namespace.clone().map(std::borrow::Cow::into_owned),
+            head: skim.head(),
+            kept: skim.compact(),
+        }
+    }
+}
+
+/// Skims a complete object.
+pub fn skim(object: &[u8]) -> Option<Skimmed> {
+    Skim::of(object).ok().map(|skim| Skimmed::of(&skim))
+}
+
+/// Skims an object that is cut off.
+pub fn skim_beginning(object: &[u8]) -> Option<Skimmed> {
+    Skim::of_beginning(object).ok().map(|skim| Skimmed::of(&skim))
+}
+
+/// An object's kept bytes and nothing else: what a watch frame costs without the cache.
+pub fn kept(object: &[u8]) -> Option<Box<[u8]>> {
+    Skim::of(object).ok().map(|skim| skim.compact())
+}
+
+/// The values of an index over `path`.
+pub fn values(object: &[u8], path: &[&str]) -> Vec<String> {
+    let mut values = Vec::new();
+    values_at(object, path, &mut values);
+    values
+}
+
+/// Where in an object an offset is, for error texts.
+pub fn path(object: &[u8], offset: usize) -> String {
+    path_at(object, offset)
+}
+
+/// The Status of an error answer, with its `Retry-After` if it has one.
+pub fn status(code: u16, retry_after: Option<&[u8]>, body: &[u8]) -> ApiStatus {
+    let code = StatusCode::from_u16(code).unwrap_or(StatusCode::IM_A_TEAPOT);
+    status::of_answer(code, &headers(retry_after), body)
+}
+
+/// What a `Retry-After` asks for.
+pub fn retry_after(value: &[u8]) -> Option<Duration> {
+    status::retry_after(&headers(Some(value)))
+}
+
+fn headers(retry_after: Option<&[u8]>) -> HeaderMap {
+    let value = retry_after.and_then(|value| HeaderValue::from_bytes(value).ok());
+    value.map(|value| (RETRY_AFTER, value)).into_iter().collect()
+}
