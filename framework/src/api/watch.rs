@@ -7,9 +7,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde::Deserialize;
-use tokio::time::Instant;
 
 use super::ApiFuture;
 use super::decode::decode_item;
@@ -19,8 +17,6 @@ use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
 use crate::wire::{EventType, Frame, FrameDecoder, Part};
 
-/// An event that takes longer than this to arrive comes over a connection that hangs.
-const LONGEST_ARRIVAL: Duration = Duration::from_secs(30);
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 
 /// One event of a watch.
@@ -45,7 +41,7 @@ pub enum WatchEvent<K> {
 #[must_use = "a request does nothing until it is awaited"]
 pub struct Watch<K> {
     draft: Draft,
-    decoder: FrameDecoder,
+    splitter: FrameDecoder,
     _kind: PhantomData<fn() -> K>,
 }
 
@@ -53,7 +49,7 @@ impl<K> Watch<K> {
     pub(crate) fn new(mut draft: Draft) -> Self {
         draft.set("watch", "true");
         draft.set("allowWatchBookmarks", "true");
-        Self { draft, decoder: FrameDecoder::new(), _kind: PhantomData }
+        Self { draft, splitter: FrameDecoder::new(), _kind: PhantomData }
     }
 
     fn set(mut self, key: &'static str, value: impl Into<String>) -> Self {
@@ -84,7 +80,7 @@ impl<K> Watch<K> {
     /// Largest event in bytes; a larger one is an error of its own, and the next follows. Default:
     /// 16 MiB, as client-go.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
-        self.decoder = FrameDecoder::with_limit(bytes);
+        self.splitter = FrameDecoder::with_limit(bytes);
         self
     }
 }
@@ -101,8 +97,7 @@ impl<K: Resource> IntoFuture for Watch<K> {
             let bytes = target.client.stream(request).await?;
             Ok(WatchStream {
                 bytes: Some(bytes),
-                decoder: self.decoder,
-                open_since: None,
+                splitter: self.splitter,
                 ready: VecDeque::new(),
                 what,
                 target,
@@ -122,9 +117,7 @@ impl<K> fmt::Debug for Watch<K> {
 pub struct WatchStream<K> {
     /// `None` after the end.
     bytes: Option<ByteStream>,
-    decoder: FrameDecoder,
-    /// Since when an event is begun and not ended.
-    open_since: Option<Instant>,
+    splitter: FrameDecoder,
     /// Complete events of the last piece; `None` stands for one that was too large to keep.
     ready: VecDeque<Option<Vec<u8>>>,
     what: String,
@@ -152,8 +145,7 @@ impl<K: Resource> WatchStream<K> {
     /// # Errors
     /// [`Expired`](ErrorKind::Expired) when the version is too old;
     /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
-    /// [`Transport`](ErrorKind::Transport) when the connection broke;
-    /// [`Timeout`](ErrorKind::Timeout) when an event began to arrive and did not end within 30 s.
+    /// [`Transport`](ErrorKind::Transport) when the connection broke.
     /// # Cancel safety
     /// Safe: no event is lost.
     pub async fn next(&mut self) -> Option<Result<WatchEvent<K>, Error>> {
@@ -163,53 +155,31 @@ impl<K: Resource> WatchStream<K> {
                 Some(None) => return Some(Err(self.too_large())),
                 None => {}
             }
-            match self.read().await? {
-                Ok(Some(bytes)) => self.take(&bytes),
-                Ok(None) => {
-                    // What the decoder still holds is half an event: never delivered.
-                    self.bytes = None;
-                    return None;
+            match self.bytes.as_mut()?.next().await {
+                Some(Ok(bytes)) => {
+                    let ready = &mut self.ready;
+                    self.splitter.push(&bytes, &mut |part| {
+                        ready.push_back(match part {
+                            Part::Whole(line) => Some(line.to_vec()),
+                            Part::TooLarge(_) => None,
+                        });
+                    });
                 }
-                Err(error) => {
+                Some(Err(error)) => {
                     self.bytes = None;
                     return Some(Err(error));
+                }
+                None => {
+                    // What the splitter still holds is half an event: never delivered.
+                    self.bytes = None;
+                    return None;
                 }
             }
         }
     }
 
-    /// The next piece, `Ok(None)` at the end; `None` after the end.
-    async fn read(&mut self) -> Option<Result<Option<Bytes>, Error>> {
-        let bytes = self.bytes.as_mut()?;
-        let Some(since) = self.open_since else { return Some(bytes.next().await.transpose()) };
-        let clock = &self.target.client.seams().clock;
-        let left = (since + LONGEST_ARRIVAL).saturating_duration_since(clock.now());
-        Some(clock.within(left, bytes.next()).await.map_or_else(
-            || {
-                let seconds = LONGEST_ARRIVAL.as_secs();
-                let text = format!("cannot {}: an event began {seconds} s ago", self.what);
-                let text = format!("{text} and has not ended; watch again from the last version");
-                Err(Error::new(ErrorKind::Timeout, text))
-            },
-            Option::transpose,
-        ))
-    }
-
-    fn take(&mut self, bytes: &[u8]) {
-        let ready = &mut self.ready;
-        let ended = self.decoder.push(bytes, &mut |part| {
-            ready.push_back(match part {
-                Part::Whole(line) => Some(line.to_vec()),
-                Part::TooLarge(_) => None,
-            });
-        });
-        let now = self.target.client.seams().clock.now();
-        let since = self.open_since.filter(|_| ended == 0).unwrap_or(now);
-        self.open_since = self.decoder.is_inside().then_some(since);
-    }
-
     fn too_large(&self) -> Error {
-        self.undecodable(format_args!("it is larger than {} bytes", self.decoder.limit()))
+        self.undecodable(format_args!("it is larger than {} bytes", self.splitter.limit()))
     }
 
     fn undecodable(&self, why: impl fmt::Display) -> Error {

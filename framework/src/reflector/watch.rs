@@ -43,12 +43,6 @@ impl Stream {
         self.partial_since.map_or(deadline, |since| deadline.min(since + NO_PROGRESS))
     }
 
-    /// A read has ended, within a frame or not; an open frame began in it if others ended in it.
-    fn note_open(&mut self, inside: bool, ended: bool, now: Instant) {
-        let since = self.partial_since.filter(|_| !ended).unwrap_or(now);
-        self.partial_since = inside.then_some(since);
-    }
-
     /// When to look at it again without a frame.
     fn wake(&self) -> Instant {
         let deadline = self.deadline();
@@ -123,13 +117,17 @@ impl Reflector {
             self.confirm(stream);
             let before = stream.progress;
             let mut outcome = Ok(());
-            let ended = frames.push(&chunk, &mut |part| {
+            let mut has_ended_one = false;
+            frames.push(&chunk, &mut |part| {
+                has_ended_one = true;
                 if outcome.is_ok() {
                     stream.last_frame = clock.now();
                     outcome = self.frame(part, stream);
                 }
             });
-            stream.note_open(frames.is_inside(), ended > 0, clock.now());
+            // The frame that is begun now is another one if one has ended.
+            let begun = stream.partial_since.filter(|_| !has_ended_one);
+            stream.partial_since = frames.is_inside().then(|| begun.unwrap_or_else(|| clock.now()));
             if stream.progress > before
                 && let Some(version) = self.resume.clone()
             {

@@ -240,11 +240,8 @@ impl FrameDecoder {
         self.carry.limit()
     }
 
-    /// Takes the next piece and calls `each` for every frame that ends in it, in order. Returns how
-    /// many lines ended in it, blank ones too: unless that is 0, the frame that is open now, if there
-    /// is one, began in this piece.
-    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Part<'_>)) -> usize {
-        let mut ended = 0;
+    /// Takes the next piece and calls `each` for every frame that ends in it, in order.
+    pub fn push(&mut self, mut piece: &[u8], each: &mut dyn FnMut(Part<'_>)) {
         while let Some(end) = memchr(b'\n', piece) {
             let part = self.carry.complete(&piece[..end]);
             if !matches!(part, Part::Whole(line) if line.iter().all(|byte| is_space(*byte))) {
@@ -252,12 +249,10 @@ impl FrameDecoder {
             }
             self.carry.clear();
             piece = &piece[end + 1..];
-            ended += 1;
         }
         if !piece.is_empty() {
             self.carry.extend(piece);
         }
-        ended
     }
 
     /// Is a frame begun and not ended? One that stays so for long drips in over a connection that

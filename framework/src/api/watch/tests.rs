@@ -50,32 +50,6 @@ async fn name(stream: &mut WatchStream<ConfigMap>) -> String {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a6_an_event_that_drips_in_for_30_seconds_ends_the_watch() {
-    let (head, tail) = event("c").split_at(9).to_owned_pair();
-    let mut pieces = vec![(0, event("a")), (40, event("b") + &head)];
-    pieces.extend(tail.bytes().map(|byte| (7, char::from(byte).to_string())));
-    let mut stream = watch(pieces, 1 << 20).await;
-    assert_eq!((name(&mut stream).await, name(&mut stream).await), ("a".into(), "b".into()));
-    let before = Instant::now();
-    let error = stream.next().await.expect("an error").expect_err("no event");
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    assert_eq!(before.elapsed().as_secs(), 30);
-    assert!(error.to_string().contains("watch again"), "{error}");
-    assert!(stream.next().await.is_none());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a6_a_stream_whose_every_read_ends_inside_a_new_event_goes_on() {
-    let halves = |at: u32| event(&at.to_string()).split_at(20).to_owned_pair();
-    let mut pieces = vec![(0, halves(0).0)];
-    pieces.extend((0..20).map(|at| (9, halves(at).1 + &halves(at + 1).0)));
-    let mut stream = watch(pieces, 1 << 20).await;
-    for at in 0..20 {
-        assert_eq!(name(&mut stream).await, at.to_string());
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a13_an_event_beyond_the_limit_is_an_error_and_the_next_follows() {
     let large = event(&"x".repeat(400));
     let (half, rest) = large.split_at(100).to_owned_pair();

@@ -22,6 +22,7 @@ use crate::store::Cached;
 
 mod cache;
 mod faults;
+mod frames;
 mod requests;
 mod server;
 

@@ -47,17 +47,6 @@ fn keep_alive_lines_tell_nothing_and_leave_no_frame_open() {
 }
 
 #[test]
-fn a_decoder_says_how_many_lines_ended_so_that_the_age_of_the_open_one_is_known() {
-    let mut decoder = FrameDecoder::new();
-    for (piece, ended, inside) in
-        [("{\"a\":", 0, true), ("1}\n{", 1, true), ("}\n\n", 2, false), ("", 0, false)]
-    {
-        assert_eq!(decoder.push(piece.as_bytes(), &mut |_| {}), ended, "{piece:?}");
-        assert_eq!(decoder.is_inside(), inside, "{piece:?}");
-    }
-}
-
-#[test]
 fn a_frame_is_its_type_and_its_objects_bytes() {
     let read = frame(r#" {"object": {"x":"}"} , "type" : "ADDED"}"#);
     assert_eq!(read, Frame { event: EventType::Added, object: br#"{"x":"}"}"# });
