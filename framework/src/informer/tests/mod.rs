@@ -21,6 +21,7 @@ use crate::seams::Seams;
 use crate::store::Cached;
 
 mod cache;
+mod copies;
 mod faults;
 mod frames;
 mod requests;

@@ -1,0 +1,302 @@
+//! What the fuzz targets call, and `tests/tests/frames.rs` with cases of proptest: parsers of foreign
+//! bytes beside naive readings of the same bytes.
+//!
+//! Every target takes any bytes. Of those that read streams, the first byte says how many lengths of
+//! pieces follow, and the rest is the stream.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use windlass::__private::probe;
+use windlass::client::ClientConfig;
+use windlass::error::ApiStatus;
+use windlass::wire::{EventType, Frame, FrameDecoder, Part};
+
+/// A limit that small inputs reach.
+const SMALL: usize = 64;
+const LARGE: usize = 16 << 20;
+/// Of a piece that is too large so much is kept at most.
+const KEPT_BEGINNING: usize = 256 << 10;
+
+/// Frames of a watch: the decoder beside lines, `Frame` beside `serde_json`.
+pub(crate) fn frames(data: &[u8]) {
+    let (lengths, body) = lengths(data);
+    for limit in [SMALL, LARGE] {
+        let mut decoder = FrameDecoder::with_limit(limit);
+        let mut told = Vec::new();
+        for piece in pieces(body, lengths) {
+            decoder.push(piece, &mut |part| {
+                told.push(match part {
+                    Part::Whole(line) => (true, line.to_vec()),
+                    Part::TooLarge(beginning) => (false, beginning.to_vec()),
+                });
+            });
+        }
+        assert_eq!(told, lines(body, limit), "with a limit of {limit}");
+        let open = body.rsplit(|byte| *byte == b'\n').next().is_some_and(|rest| !rest.is_empty());
+        assert_eq!(decoder.is_inside(), open);
+        for (whole, line) in &told {
+            if *whole { frame(line) } else { beginning(line) }
+        }
+    }
+}
+
+/// Complete lines that are not blank; of those beyond the limit the beginning.
+fn lines(body: &[u8], limit: usize) -> Vec<(bool, Vec<u8>)> {
+    let mut lines: Vec<_> = body.split(|byte| *byte == b'\n').collect();
+    lines.pop();
+    let blank = |line: &[u8]| line.iter().all(|byte| b" \t\r".contains(byte));
+    lines.retain(|line| line.len() > limit || !blank(line));
+    let told = |line: &[u8]| match line.len() <= limit {
+        true => (true, line.to_vec()),
+        false => (false, line[..KEPT_BEGINNING.min(limit)].to_vec()),
+    };
+    lines.into_iter().map(told).collect()
+}
+
+fn frame(line: &[u8]) {
+    let read = Frame::of(line);
+    if let Ok(frame) = &read {
+        look_into(*frame);
+    }
+    let Some(members) = members(line) else { return };
+    let one = |name: &str| {
+        let mut found = members.iter().filter(|(known, _)| known == name);
+        (found.next().map(|(_, value)| *value), found.next().is_some())
+    };
+    let ((event, events), (object, objects)) = (one("type"), one("object"));
+    if events || objects || is_escaped(line) {
+        return;
+    }
+    let (Some(event), Some(object)) = (event, object) else {
+        assert!(read.is_err(), "a member is missing");
+        return;
+    };
+    let read = read.expect("it has both members");
+    assert_eq!(read.event, event_type(event));
+    // With lone braces in texts, members behind the object may count as its own.
+    assert!(read.object.starts_with(object.as_bytes()));
+    let is_last = members.last().is_some_and(|(name, _)| name == "object");
+    assert!(!is_last || read.object == object.as_bytes(), "and the object's end is found");
+}
+
+fn event_type(value: &str) -> EventType {
+    match value {
+        r#""ADDED""# => EventType::Added,
+        r#""MODIFIED""# => EventType::Modified,
+        r#""DELETED""# => EventType::Deleted,
+        r#""BOOKMARK""# => EventType::Bookmark,
+        r#""ERROR""# => EventType::Error,
+        _ => EventType::Unknown,
+    }
+}
+
+fn beginning(line: &[u8]) {
+    if let Ok(frame) = Frame::of_beginning(line) {
+        let _ = probe::skim_beginning(frame.object);
+        let _ = frame.status();
+    }
+}
+
+fn look_into(frame: Frame<'_>) {
+    let _ = probe::skim(frame.object);
+    let status = frame.status();
+    if let Ok(plain) = serde_json::from_slice::<ApiStatus>(frame.object)
+        && (plain.code != 0 || !plain.reason.is_empty())
+    {
+        assert_eq!(status, plain);
+    }
+}
+
+/// A list: cut anywhere beside in one piece beside `serde_json`.
+pub(crate) fn list(data: &[u8]) {
+    let (lengths, body) = lengths(data);
+    for limit in [SMALL, LARGE] {
+        let whole = probe::list([body], limit);
+        assert_eq!(probe::list(pieces(body, lengths), limit), whole);
+        if limit == LARGE
+            && let Some(members) = members(body)
+            && !is_escaped(body)
+        {
+            assert_eq!(whole.ok(), plain_list(&members), "{}", String::from_utf8_lossy(body));
+        }
+    }
+}
+
+fn plain_list(top: &[(String, &str)]) -> Option<probe::List> {
+    let mut items = Vec::new();
+    let mut meta = None;
+    let mut has_items = false;
+    for (name, value) in top {
+        match name.as_str() {
+            "items" => {
+                has_items = true;
+                let elements: Option<Vec<&RawValue>> = serde_json::from_str(value).ok()?;
+                for element in elements.unwrap_or_default() {
+                    let element = element.get();
+                    items.push(element.starts_with('{').then(|| element.as_bytes().to_vec())?);
+                }
+            }
+            "metadata" => meta = Some(members(value.as_bytes()).unwrap_or_default()),
+            _ => {}
+        }
+    }
+    let meta = meta.unwrap_or_default();
+    let text = |name: &str| {
+        let (_, value) = meta.iter().find(|(known, _)| known == name)?;
+        serde_json::from_str::<String>(value).ok().filter(|text| !text.is_empty())
+    };
+    has_items.then_some(probe::List {
+        items: items.into_iter().map(Ok).collect(),
+        resource_version: text("resourceVersion")?,
+        continue_token: text("continue"),
+    })
+}
+
+/// An object's metadata and what is kept of it, beside `serde_json`.
+pub(crate) fn skim(data: &[u8]) {
+    let (&at, object) = data.split_first().unwrap_or((&0, data));
+    let skimmed = probe::skim(object);
+    let beginning = probe::skim_beginning(&object[..usize::from(at).min(object.len())]);
+    let _ = probe::values(object, &["spec", "a"]);
+    let _ = probe::path(object, usize::from(at));
+    assert!(beginning.is_none_or(|skimmed| &*skimmed.kept == b"{}"));
+    let Some(members) = members(object).filter(|_| !is_escaped(object)) else { return };
+    let Ok(mut plain) = serde_json::from_slice::<Value>(object) else { return };
+    if let Some(skimmed) = &skimmed {
+        let kept: Result<Value, _> = serde_json::from_slice(&skimmed.kept);
+        assert!(kept.is_ok(), "{}", String::from_utf8_lossy(&skimmed.kept));
+    }
+    let inner = members.iter().find(|(name, _)| name == "metadata");
+    let inner = inner.and_then(|(_, value)| self::members(value.as_bytes()));
+    if repeats(&members) || inner.as_ref().is_some_and(|inner| repeats(inner)) {
+        return;
+    }
+    let name = plain["metadata"]["name"].as_str().unwrap_or_default();
+    assert_eq!(skimmed.as_ref().map_or("", |skimmed| &skimmed.name), name);
+    let Some(skimmed) = skimmed else { return };
+    same_head(&skimmed, &plain["metadata"], inner.as_deref().unwrap_or_default());
+    let top = plain.as_object_mut().expect("it has members");
+    top.retain(|name, _| name != "apiVersion" && name != "kind");
+    if let Some(metadata) = top.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    assert_eq!(serde_json::from_slice::<Value>(&skimmed.kept).ok(), Some(plain));
+}
+
+fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)]) {
+    let text = |name: &str| metadata[name].as_str().unwrap_or_default();
+    assert_eq!(skimmed.namespace.as_deref().unwrap_or_default(), text("namespace"));
+    assert_eq!(skimmed.head.uid(), text("uid"));
+    assert_eq!(skimmed.head.resource_version(), text("resourceVersion"));
+    assert_eq!(skimmed.head.generation(), metadata["generation"].as_i64().unwrap_or_default());
+    assert_eq!(skimmed.head.is_terminating(), !metadata["deletionTimestamp"].is_null());
+    let labels = inner.iter().find(|(name, _)| name == "labels");
+    let labels = labels.and_then(|(_, value)| members(value.as_bytes())).unwrap_or_default();
+    if repeats(&labels) {
+        return;
+    }
+    for (name, value) in &labels {
+        let value = serde_json::from_str::<String>(value).ok();
+        assert_eq!(skimmed.head.label(name), value.as_deref());
+    }
+}
+
+/// The body of an error answer, whoever wrote it.
+pub(crate) fn status(data: &[u8]) {
+    let [high, low, wait, rest @ ..] = data else { return };
+    let (wait, body) = rest.split_at(usize::from(*wait).min(rest.len()));
+    let code = u16::from_be_bytes([*high, *low]);
+    let status = probe::status(code, Some(wait), body);
+    let text = serde_json::from_slice::<Value>(body).unwrap_or_default();
+    if text["kind"] != "Status" {
+        assert!(status.message.len() <= 2048 + '…'.len_utf8(), "{}", status.message.len());
+    }
+    let _ = probe::status(code, None, body);
+    look_into(Frame { event: EventType::Error, object: body });
+}
+
+/// A kubeconfig.
+pub(crate) fn kubeconfig(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(config) = ClientConfig::from_yaml(text, None) {
+        let _ = format!("{config:?}");
+    }
+}
+
+/// `Retry-After`.
+pub(crate) fn headers(data: &[u8]) {
+    let plain = std::str::from_utf8(data).ok().filter(|text| {
+        // What a header can hold.
+        text.bytes().all(|byte| byte == b'\t' || (b' '..=b'~').contains(&byte))
+    });
+    let plain = plain.and_then(|text| text.trim().parse::<u64>().ok());
+    assert_eq!(probe::retry_after(data).map(|wait| wait.as_secs()), plain);
+}
+
+// ------------------------------------------------------------------------------- naive readings
+
+/// The lengths of the pieces, and the stream.
+fn lengths(data: &[u8]) -> (&[u8], &[u8]) {
+    let (&count, rest) = data.split_first().unwrap_or((&0, data));
+    rest.split_at(usize::from(count % 16).min(rest.len()))
+}
+
+/// The stream in pieces of these lengths, again and again.
+fn pieces<'a>(mut body: &'a [u8], lengths: &'a [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let moves = lengths.iter().any(|length| *length > 0);
+    let mut lengths = lengths.iter().cycle().map(|length| usize::from(*length));
+    std::iter::from_fn(move || {
+        let length = lengths.next().filter(|_| moves).unwrap_or(usize::MAX);
+        let (piece, rest) = body.split_at_checked(length).unwrap_or((body, b""));
+        (!body.is_empty()).then(|| {
+            body = rest;
+            piece
+        })
+    })
+}
+
+/// Names with escapes are not ours, even when they spell one that is.
+fn is_escaped(json: &[u8]) -> bool {
+    json.windows(2).any(|pair| pair == b"\\u")
+}
+
+fn repeats(members: &[(String, &str)]) -> bool {
+    let mut names: Vec<_> = members.iter().map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// The members of a JSON object in order, repeated ones too, as `serde_json` finds them.
+fn members(json: &[u8]) -> Option<Vec<(String, &str)>> {
+    struct Members<'a>(Vec<(String, &'a str)>);
+
+    struct Each;
+
+    impl<'de> Visitor<'de> for Each {
+        type Value = Members<'de>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+            let mut members = Vec::new();
+            while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+                members.push((name, value.get()));
+            }
+            Ok(Members(members))
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Members<'de> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_map(Each)
+        }
+    }
+
+    serde_json::from_slice::<Members<'_>>(json).ok().map(|members| members.0)
+}
