@@ -1,5 +1,7 @@
 //! A list in pages, split while it streams.
 
+use std::time::Duration;
+
 use super::setback::{During, Setback, judge};
 use super::source::Read;
 use super::{NO_PROGRESS, Reflector};
@@ -7,6 +9,8 @@ use crate::wire::{ListMeta, ListSplitter, Part, Skim};
 
 /// Items a page, as kubectl and client-go ask for.
 const PAGE: u32 = 500;
+/// A page that is still arriving after so long only drips; API servers give up lists after a minute.
+const LONGEST_PAGE: Duration = Duration::from_secs(600);
 
 impl Reflector {
     /// Reads the whole scope, consistently.
@@ -36,10 +40,17 @@ impl Reflector {
         let mut splitter = ListSplitter::new();
         let info = self.feed.store.info().clone();
         let failed = |why: String| Setback::Failed(format!("cannot list {info}: {why}"));
+        let until = self.seams.clock.now() + LONGEST_PAGE;
         loop {
-            let chunk = match self.seams.clock.within(NO_PROGRESS, chunks.next()).await {
+            let left = until.saturating_duration_since(self.seams.clock.now());
+            if left.is_zero() {
+                let seconds = LONGEST_PAGE.as_secs();
+                return Err(failed(format!("it was not complete after {seconds} s")));
+            }
+            let patience = NO_PROGRESS.min(left);
+            let chunk = match self.seams.clock.within(patience, chunks.next()).await {
                 None => {
-                    return Err(failed(format!("nothing came for {} s", NO_PROGRESS.as_secs())));
+                    return Err(failed(format!("nothing came for {} s", patience.as_secs())));
                 }
                 Some(None) => break,
                 Some(Some(Err(error))) => return Err(judge(&error, During::Page)),

@@ -71,7 +71,7 @@ impl ValueScan {
                 }
                 Mode::Bare if ends_a_word(piece[at]) => return Some(at),
                 Mode::Bare => at += 1,
-                Mode::Text => match memchr2(b'"', b'\\', &piece[at..]) {
+                Mode::Text => match text_mark(&piece[at..]) {
                     None => return None,
                     Some(skipped) => {
                         at += skipped + 1;
@@ -121,6 +121,32 @@ impl ValueScan {
     }
 }
 
+/// So many bytes of a text are looked at before `memchr` is called: most end before, and a call costs
+/// more than that.
+const NEAR: usize = 32;
+
+/// Where the next quote or backslash stands.
+fn text_mark(bytes: &[u8]) -> Option<usize> {
+    let (words, _) = bytes[..bytes.len().min(NEAR)].as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // The lowest bit that is set is right; those above it may not be.
+        let marks = bytes_equal(word, b'"') | bytes_equal(word, b'\\');
+        if marks != 0 {
+            return Some(8 * at + marks.trailing_zeros() as usize / 8);
+        }
+    }
+    let near = 8 * words.len();
+    memchr2(b'"', b'\\', &bytes[near..]).map(|at| near + at)
+}
+
+/// The highest bit of the first byte of `word` that is `byte`, and of none before it.
+fn bytes_equal(word: u64, byte: u8) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let zeros = word ^ (ONES * u64::from(byte));
+    zeros.wrapping_sub(ONES) & !zeros & (ONES << 7)
+}
+
 fn ends_a_word(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':')
 }
@@ -159,6 +185,78 @@ pub(crate) struct Member<'a> {
     pub(crate) end: usize,
 }
 
+/// A place between the members of an object.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    /// Behind the opening brace or behind the last value; at the closing brace in the end.
+    at: usize,
+    first: bool,
+}
+
+/// A member whose value was not looked at yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name<'a> {
+    pub(crate) name: &'a [u8],
+    /// Where the name's quote stands.
+    pub(crate) start: usize,
+    /// Where the value begins.
+    pub(crate) value: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let at = skip_space(bytes, 0);
+        if bytes.get(at) != Some(&b'{') {
+            return Err(Malformed::new("an object was expected"));
+        }
+        Ok(Self { bytes, at: at + 1, first: true })
+    }
+
+    /// The next member's name; `None` at the closing brace. Call `skip` or `skip_to` after it.
+    pub(crate) fn name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
+        let mut at = skip_space(self.bytes, self.at);
+        match self.bytes.get(at) {
+            Some(b'}') => {
+                self.at = at;
+                return Ok(None);
+            }
+            Some(b',') if !self.first => at = skip_space(self.bytes, at + 1),
+            _ if self.first => {}
+            _ => return Err(Malformed::new("a comma or the object's end was expected")),
+        }
+        self.first = false;
+        let start = at;
+        if self.bytes.get(at) != Some(&b'"') {
+            return Err(Malformed::new("a member name was expected"));
+        }
+        at = value_end(self.bytes, at)?;
+        let name = &self.bytes[start + 1..at - 1];
+        at = skip_space(self.bytes, at);
+        if self.bytes.get(at) != Some(&b':') {
+            return Err(Malformed::new("a colon was expected"));
+        }
+        self.at = skip_space(self.bytes, at + 1);
+        Ok(Some(Name { name, start, value: self.at }))
+    }
+
+    /// Passes over the value that begins here; returns where it ends.
+    pub(crate) fn skip(&mut self) -> Result<usize, Malformed> {
+        self.at = value_end(self.bytes, self.at)?;
+        Ok(self.at)
+    }
+
+    /// The value that begins here is known to end at `end`.
+    pub(crate) fn skip_to(&mut self, end: usize) {
+        self.at = end;
+    }
+
+    /// Where the closing brace stands, after `name` found it.
+    pub(crate) fn close(&self) -> usize {
+        self.at
+    }
+}
+
 /// Goes through an object's members; `each` says whether to go on. Returns where the closing brace
 /// stands, or `None` when `each` stopped. On truncated input the members before the cut have been
 /// seen.
@@ -166,37 +264,14 @@ pub(crate) fn members<'a>(
     bytes: &'a [u8],
     each: &mut dyn FnMut(Member<'a>) -> bool,
 ) -> Result<Option<usize>, Malformed> {
-    let mut at = skip_space(bytes, 0);
-    if bytes.get(at) != Some(&b'{') {
-        return Err(Malformed::new("an object was expected"));
-    }
-    at = skip_space(bytes, at + 1);
-    if bytes.get(at) == Some(&b'}') {
-        return Ok(Some(at));
-    }
-    loop {
-        let start = at;
-        if bytes.get(at) != Some(&b'"') {
-            return Err(Malformed::new("a member name was expected"));
-        }
-        at = value_end(bytes, at)?;
-        let name = &bytes[start + 1..at - 1];
-        at = skip_space(bytes, at);
-        if bytes.get(at) != Some(&b':') {
-            return Err(Malformed::new("a colon was expected"));
-        }
-        at = skip_space(bytes, at + 1);
-        let end = value_end(bytes, at)?;
-        if !each(Member { name, value: &bytes[at..end], start, end }) {
+    let mut cursor = Cursor::open(bytes)?;
+    while let Some(Name { name, start, value }) = cursor.name()? {
+        let end = cursor.skip()?;
+        if !each(Member { name, value: &bytes[value..end], start, end }) {
             return Ok(None);
         }
-        at = skip_space(bytes, end);
-        match bytes.get(at) {
-            Some(b',') => at = skip_space(bytes, at + 1),
-            Some(b'}') => return Ok(Some(at)),
-            _ => return Err(Malformed::new("a comma or the object's end was expected")),
-        }
     }
+    Ok(Some(cursor.close()))
 }
 
 /// Goes through an array's elements; each comes with its position.
@@ -373,6 +448,28 @@ mod tests {
         };
         assert_eq!(values(format!("{{\"a\":{}}}", nested(100))), ["7"]);
         assert!(values(format!("{{\"a\":{}}}", nested(10_000))).is_empty());
+    }
+
+    #[test]
+    fn the_next_mark_of_a_text_is_found_wherever_it_stands() {
+        for length in 0..80 {
+            for filler in [b'x', b'!', b'#', b'[', b']', 0, 0x80, 0xa2, 0xdc, 0xff] {
+                let mut text = vec![filler; length];
+                assert_eq!(text_mark(&text), None);
+                for at in 0..length {
+                    for (mark, other) in [(b'"', b'\\'), (b'\\', b'"')] {
+                        text[at] = mark;
+                        assert_eq!(text_mark(&text), Some(at));
+                        if at + 1 < length {
+                            text[at + 1] = other;
+                            assert_eq!(text_mark(&text), Some(at));
+                            text[at + 1] = filler;
+                        }
+                    }
+                    text[at] = filler;
+                }
+            }
+        }
     }
 
     #[test]

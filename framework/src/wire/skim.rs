@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::head::{Head, Owner};
-use super::scan::{Malformed, Member, elements, members, text};
+use super::scan::{Cursor, Malformed, Name, elements, members, text};
 
 /// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
 /// it is new there.
@@ -61,53 +61,85 @@ impl<'a> Skim<'a> {
     fn scan(bytes: &'a [u8]) -> (Self, Result<(), Malformed>) {
         let mut skim = Self::default();
         let mut metadata = Err(Malformed::new("there is no metadata"));
+        let outcome = skim.top(bytes, &mut metadata).and(metadata);
+        (skim, outcome)
+    }
+
+    fn top(
+        &mut self,
+        bytes: &'a [u8],
+        metadata: &mut Result<(), Malformed>,
+    ) -> Result<(), Malformed> {
+        let mut cursor = Cursor::open(bytes)?;
         let mut cutter = Cutter::new(bytes);
         // What is looked for stands first, as a rule: the content behind it is then not scanned.
         let mut seen = [false; 3];
-        let scanned = members(bytes, &mut |member| {
+        while let Some(member) = cursor.name()? {
             let at = match member.name {
                 b"apiVersion" => Some(0),
                 b"kind" => Some(1),
                 b"metadata" => Some(2),
                 _ => None,
             };
-            cutter.member(&member, matches!(at, Some(0 | 1)), &mut skim.cuts);
-            if at == Some(2) {
-                metadata = skim.metadata(member.value, member.end - member.value.len());
-            }
+            let end = if at == Some(2) {
+                self.read_metadata(bytes, &mut cursor, &member, metadata)?
+            } else {
+                cursor.skip()?
+            };
+            cutter.member(member.start, end, matches!(at, Some(0 | 1)), &mut self.cuts);
             if let Some(at) = at {
                 seen[at] = true;
             }
-            seen.contains(&false) || cutter.pending.is_some()
-        });
-        match scanned {
-            Ok(Some(close)) => cutter.close(close, &mut skim.cuts),
-            Ok(None) => {}
-            Err(error) => return (skim, Err(error)),
+            if !seen.contains(&false) && cutter.pending.is_none() {
+                return Ok(());
+            }
         }
-        (skim, metadata)
-    }
-
-    fn metadata(&mut self, bytes: &'a [u8], offset: usize) -> Result<(), Malformed> {
-        let mut cutter = Cutter::new(bytes);
-        let mut cuts = Cuts::default();
-        let close = members(bytes, &mut |member| {
-            cutter.member(&member, member.name == b"managedFields", &mut cuts);
-            self.field(&member);
-            true
-        })?;
-        if let Some(close) = close {
-            cutter.close(close, &mut cuts);
-        }
-        for (start, end) in cuts.iter() {
-            self.cuts.add(start + offset, end + offset);
-        }
+        cutter.close(cursor.close(), &mut self.cuts);
         Ok(())
     }
 
-    fn field(&mut self, member: &Member<'a>) {
-        let value = member.value;
-        match member.name {
+    /// Reads the metadata and finds their end in one go.
+    fn read_metadata(
+        &mut self,
+        bytes: &'a [u8],
+        cursor: &mut Cursor<'a>,
+        member: &Name<'a>,
+        outcome: &mut Result<(), Malformed>,
+    ) -> Result<usize, Malformed> {
+        match self.metadata(&bytes[member.value..], member.value) {
+            Ok(length) => {
+                *outcome = Ok(());
+                cursor.skip_to(member.value + length);
+                Ok(member.value + length)
+            }
+            Err(why) => {
+                // Half of the metadata may be a name without its namespace.
+                *self = Self::default();
+                *outcome = Err(why);
+                cursor.skip()
+            }
+        }
+    }
+
+    /// Reads the metadata that begin here; returns their length.
+    fn metadata(&mut self, bytes: &'a [u8], offset: usize) -> Result<usize, Malformed> {
+        let mut cutter = Cutter::new(bytes);
+        let mut cuts = Cuts::default();
+        let mut cursor = Cursor::open(bytes)?;
+        while let Some(Name { name, start, value }) = cursor.name()? {
+            let end = cursor.skip()?;
+            cutter.member(start, end, name == b"managedFields", &mut cuts);
+            self.field(name, &bytes[value..end]);
+        }
+        cutter.close(cursor.close(), &mut cuts);
+        for (start, end) in cuts.iter() {
+            self.cuts.add(start + offset, end + offset);
+        }
+        Ok(cursor.close() + 1)
+    }
+
+    fn field(&mut self, name: &[u8], value: &'a [u8]) {
+        match name {
             b"name" => self.name = text(value).unwrap_or_default(),
             b"namespace" => self.namespace = text(value).filter(|text| !text.is_empty()),
             b"uid" => self.uid = text(value).unwrap_or_default(),
@@ -256,14 +288,14 @@ impl Cutter {
         Self { kept_end: brace + 1, pending: None }
     }
 
-    fn member(&mut self, member: &Member<'_>, cut: bool, cuts: &mut Cuts) {
-        if let Some(start) = self.pending.take() {
-            cuts.add(start, member.start);
+    fn member(&mut self, start: usize, end: usize, cut: bool, cuts: &mut Cuts) {
+        if let Some(cut_from) = self.pending.take() {
+            cuts.add(cut_from, start);
         }
         if cut {
-            self.pending = Some(member.start);
+            self.pending = Some(start);
         } else {
-            self.kept_end = member.end;
+            self.kept_end = end;
         }
     }
 

@@ -1,7 +1,7 @@
 //! What is between the frames: halves of them, blank lines, garbage.
 
 use super::*;
-use crate::reflector::script::frame;
+use crate::reflector::script::{Answer, frame};
 
 /// A6: reads end within frames all the time on a busy watch; only a frame that itself is old drips.
 #[tokio::test(start_paused = true)]
@@ -53,4 +53,25 @@ async fn b3_an_error_frame_with_garbage_inside_leads_to_a_new_list() {
         rig.server.put("a", data("1"));
         assert_eq!(rig.caught_up().await, ["+a=1"], "{garbage}");
     }
+}
+
+/// A6: each byte of a page comes in time, the page never.
+#[tokio::test(start_paused = true)]
+async fn a6_a_page_that_drips_in_is_given_up_after_ten_minutes() {
+    let server = Server::new();
+    server.put("a", data("1"));
+    server.script(|number, read| match read {
+        Read::StreamingList { .. } => Some(Answer::Status(422, "Invalid")),
+        _ if number == 1 => Some(Answer::Hang(vec!["{\"items\":[".to_owned()])),
+        _ => None,
+    });
+    let rig = Rig::start(server);
+    let started = Instant::now();
+    while rig.server.requests().len() < 3 {
+        assert!(started.elapsed() < Duration::from_secs(700), "it drips for ever");
+        rig.server.send(" ");
+        tokio::time::sleep(Duration::from_secs(20)).await;
+    }
+    assert!(started.elapsed() > Duration::from_secs(590), "{:?}", started.elapsed());
+    assert_eq!(rig.caught_up().await, ["*a=1"]);
 }
