@@ -252,7 +252,8 @@ fn a_kubeconfig_of_any_text_is_a_config_or_an_error() {
 /// The inputs that fuzzing begins with, and those that once failed.
 #[test]
 fn the_seeds_of_the_fuzz_targets_pass() {
-    let all: [(&str, fn(&[u8])); 6] = [
+    type Target = fn(&[u8]);
+    let all: [(&str, Target); 6] = [
         ("frames", targets::frames),
         ("list", targets::list),
         ("skim", targets::skim),

@@ -80,8 +80,28 @@ fn a4_a_line_that_goes_on_after_its_frame_is_refused() {
 #[test]
 fn members_behind_the_object_are_not_taken_for_a_part_of_it() {
     for more in [r#""x":{}"#, r#""x":{"y":{}}"#, r#""x":"}","y":{}"#, r#""x":1"#] {
-        let line = format!(r#"{{"type":"ADDED","object":{{"a":1}},{more}}}"#);
-        assert_eq!(frame(&line).object, br#"{"a":1}"#, "{line}");
+        for size in 0..150 {
+            let pad = "p".repeat(size);
+            let object = format!(r#"{{"a":{{"{pad}":{{}}}}}}"#);
+            let line = format!(r#"{{"type":"ADDED","object":{object},{more}}}"#);
+            assert_eq!(frame(&line).object, object.as_bytes(), "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_frame_whose_braces_do_not_match_is_refused() {
+    for size in 0..150 {
+        let pad = "p".repeat(size);
+        for object in [
+            format!(r#"{{"a":{{"{pad}":1}}"#),
+            format!(r#"{{"a":{{"{pad}":{{}}}}"#),
+            format!(r#"{{"a":"{pad}"}}}}"#),
+            format!(r#"{{"a":"{pad}"}}}},{{}}"#),
+        ] {
+            let line = format!(r#"{{"type":"ADDED","object":{object}}}"#);
+            assert!(Frame::of(line.as_bytes()).is_err(), "{line}");
+        }
     }
 }
 
