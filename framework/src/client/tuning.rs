@@ -63,8 +63,8 @@ impl Tuning {
                 .inspect_err(|_| tracing::warn!("{name}={text:?} is no number of seconds: ignored"))
                 .ok()
         };
-        let mut tuning = Self::default();
-        tuning.http2 = variable("DISABLE_HTTP2").is_none_or(|text| text.is_empty());
+        let http2 = variable("DISABLE_HTTP2").is_none_or(|text| text.is_empty());
+        let mut tuning = Self { http2, ..Self::default() };
         if let Some(interval) = seconds("HTTP2_READ_IDLE_TIMEOUT_SECONDS") {
             tuning.ping_interval = Some(interval).filter(|interval| !interval.is_zero());
         }

@@ -55,6 +55,68 @@ async fn a10_goaway_in_mid_stream_fails_nothing_on_a_socket() {
     a10_rolling_restart(client, &peer, 3).await;
 }
 
+/// Accepts a request on the first connection and says goodbye with a reason, which covers that
+/// request; later connections are served.
+#[derive(Debug)]
+struct Leaver {
+    reason: h2::Reason,
+    /// Name the request as one that was worked on?
+    covers: bool,
+    connections: AtomicU32,
+    good: Arc<Peer>,
+}
+
+impl Connect for Leaver {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(async { Ok(self.open().await?.io) })
+    }
+
+    fn open(&self) -> Opening<'_> {
+        if self.connections.fetch_add(1, Ordering::Relaxed) > 0 {
+            let next = Dial::pipe(&self.good);
+            return Box::pin(async move { next.open().await });
+        }
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        let (reason, covers) = (self.reason, self.covers);
+        tokio::spawn(async move {
+            let mut server = h2::server::handshake(theirs).await.unwrap();
+            if covers {
+                let (_request, mut answer) = server.accept().await.unwrap().unwrap();
+                server.abrupt_shutdown(reason);
+                let _ = std::future::poll_fn(|cx| server.poll_closed(cx)).await;
+                answer.send_reset(h2::Reason::CANCEL);
+            } else {
+                server.abrupt_shutdown(reason);
+                let _ = std::future::poll_fn(|cx| server.poll_closed(cx)).await;
+            }
+        });
+        Box::pin(async { Ok(Opened { io: Box::new(ours), http2: true }) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a10_only_a_goaway_that_leaves_a_request_out_says_that_it_was_not_executed() {
+    for reason in [h2::Reason::NO_ERROR, h2::Reason::ENHANCE_YOUR_CALM, h2::Reason::INTERNAL_ERROR]
+    {
+        for covers in [true, false] {
+            let good = Peer::new(true);
+            let connections = AtomicU32::new(0);
+            let leaver = Leaver { reason, covers, connections, good: Arc::clone(&good) };
+            let client = Client::over(Arc::new(leaver), seams());
+            let result = client.send(create()).await;
+            if covers {
+                let error = result.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Ambiguous, "{reason:?}: {error}");
+                assert_eq!(good.requests(), 0, "{reason:?}: it may have been executed");
+            } else {
+                assert_eq!(result.unwrap().body, "{}", "{reason:?}");
+                assert_eq!(good.requests(), 1, "{reason:?}");
+            }
+            client.send(create()).await.unwrap();
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a10_an_http1_server_that_closes_after_its_answer_fails_nothing_in_memory() {
     let peer = Peer::new(false);
