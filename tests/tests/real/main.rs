@@ -11,4 +11,5 @@ mod plugins;
 mod protocol;
 mod proxy;
 mod restart;
+mod servers;
 mod writes;

@@ -14,6 +14,7 @@ use windlass::resource::ResourceExt;
 use windlass::testing::RealServer;
 
 use crate::bench::{client, config_map, eventually, new_namespace};
+use crate::proxy::Proxy;
 
 #[tokio::test]
 #[ignore = "needs the real API server: see tests/README.md"]
@@ -181,4 +182,32 @@ async fn a5_a_server_that_stands_still_ends_calls_at_their_deadline_and_answers_
     server.thaw().await;
     eventually("it answers again", async || api.get("home").await.is_ok()).await;
     api.create(&config_map("later")).await.unwrap();
+}
+
+/// kube-apiserver can say goodbye to HTTP/2 connections at random, to spread clients over servers.
+#[tokio::test]
+#[ignore = "needs the real API server: see tests/README.md"]
+async fn a10_a_server_that_often_says_goaway_fails_no_request() {
+    let server = RealServer::start_with(&["--goaway-chance=0.02"]).await;
+    let namespace = new_namespace(&server).await;
+    let proxy = Proxy::new(&server).await;
+    let api = client(proxy.admin(&server)).namespace::<ConfigMap>(&namespace);
+    let mut callers = tokio::task::JoinSet::new();
+    for caller in 0..16 {
+        let api = api.clone();
+        callers.spawn(async move {
+            for number in 0..30 {
+                let name = format!("call-{caller}-{number}");
+                api.create(&config_map(&name)).await.unwrap();
+                api.get(&name).await.unwrap();
+            }
+        });
+    }
+    while let Some(ended) = callers.join_next().await {
+        ended.unwrap();
+    }
+    assert_eq!(api.list().await.unwrap().items.len(), 480);
+    let connections = proxy.connections();
+    println!("960 calls over {connections} connections");
+    assert!(connections > 3, "it did not say goaway: {connections}");
 }

@@ -52,6 +52,14 @@ impl RealServer {
         Self::try_start().await.unwrap_or_else(|error| cannot("start", &error))
     }
 
+    /// As [`start`](Self::start), with more flags of kube-apiserver.
+    ///
+    /// # Panics
+    /// When it cannot be started; the text says why and what to do.
+    pub async fn start_with(flags: &[&str]) -> Self {
+        Self::launch(flags).await.unwrap_or_else(|error| cannot("start", &error))
+    }
+
     /// The server that the tests of this process share; started by the first caller.
     ///
     /// # Panics
@@ -74,12 +82,18 @@ impl RealServer {
     /// # Errors
     /// When it cannot be started; the text says why and what to do.
     pub async fn try_start() -> Result<Self, Error> {
+        Self::launch(&[]).await
+    }
+
+    async fn launch(flags: &[&str]) -> Result<Self, Error> {
         let program = program::find("kube-apiserver")?;
         let clients = Authority::new("windlass test clients")?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()?));
         let folder = new_folder()?;
         let server_ca = Mutex::new(furnish(&folder, &clients)?);
-        let guard = Guard::start(&folder, &program, &arguments(&folder, address.port()));
+        let mut arguments = arguments(&folder, address.port());
+        arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        let guard = Guard::start(&folder, &program, &arguments);
         let guard = guard.map_err(|error| {
             failed(format!("cannot start {}", program.display())).because(error)
         })?;

@@ -18,6 +18,8 @@ pub(super) struct Counts {
     pub(super) refused: BTreeMap<String, usize>,
     pub(super) doubtful_done: usize,
     pub(super) doubtful_undone: usize,
+    /// As what those in doubt were told.
+    doubts: BTreeMap<String, usize>,
     kinds: BTreeMap<Kind, usize>,
 }
 
@@ -31,10 +33,10 @@ impl fmt::Display for Counts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "done {}, refused {:?}, in doubt {} (done {}, not done {}); {:?}",
+            "done {}, refused {:?}, in doubt {:?} (done {}, not done {}); {:?}",
             self.done,
             self.refused,
-            self.doubtful_done + self.doubtful_undone,
+            self.doubts,
             self.doubtful_done,
             self.doubtful_undone,
             self.kinds
@@ -59,6 +61,9 @@ pub(super) fn verdict(
     for entry in books.iter().flat_map(|book| &book.entries) {
         *counts.kinds.entry(entry.kind).or_default() += 1;
         let happened = happened(entry, history, &deleted);
+        if let Told::Doubtful { kind, .. } = &entry.told {
+            *counts.doubts.entry(name(*kind)).or_default() += 1;
+        }
         match &entry.told {
             Told::Done => counts.done += 1,
             Told::Refused(kind) => *counts.refused.entry(name(*kind)).or_default() += 1,
@@ -68,8 +73,8 @@ pub(super) fn verdict(
         let right = match &entry.told {
             Told::Done => happened == 1,
             Told::Refused(_) => happened == 0,
-            Told::Doubtful { done: true } => happened == 1,
-            Told::Doubtful { done: false } => happened <= 1,
+            Told::Doubtful { done: true, .. } => happened == 1,
+            Told::Doubtful { done: false, .. } => happened <= 1,
         };
         if !right {
             faults.push(format!("it happened {happened} times: {entry:?}"));

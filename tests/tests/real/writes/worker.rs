@@ -178,8 +178,11 @@ impl Worker {
             Err(error) => {
                 let (done, now) = self.look(&entry, name).await;
                 let doubtful = is_doubtful(&error);
-                entry.told =
-                    if doubtful { Told::Doubtful { done } } else { Told::Refused(error.kind()) };
+                entry.told = if doubtful {
+                    Told::Doubtful { done, kind: error.kind() }
+                } else {
+                    Told::Refused(error.kind())
+                };
                 if !doubtful && (done || is_of_the_server(&error)) {
                     self.fault(&entry, &format!("done: {done}, but refused by {error:?}"));
                 }
