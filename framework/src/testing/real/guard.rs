@@ -21,7 +21,7 @@ while read -r word; do
   esac 2>/dev/null
   echo done
 done
-[ -z "$child" ] || kill -s KILL "$child"
+[ -z "$child" ] || { kill -s KILL "$child"; wait "$child"; } 2>/dev/null
 rm -rf "$folder""#;
 
 /// A program that runs until it is told to end, or until this is dropped.

@@ -66,6 +66,7 @@ pub(super) enum Told {
     /// Its fate was unknown; a look at the server showed it done, or not done (yet).
     Doubtful {
         done: bool,
+        kind: ErrorKind,
     },
 }
 
