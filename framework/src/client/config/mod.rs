@@ -260,7 +260,9 @@ impl ClientConfig {
     }
 
     fn cluster_info(&self) -> ClusterInfo {
-        let mut spec = json!({ "server": self.server(), "config": null });
+        // As kubeconfigs have it: `https://host:port` has no path.
+        let server = self.server();
+        let mut spec = json!({ "server": server.trim_end_matches('/'), "config": null });
         if let Some(name) = &self.tls.server_name {
             spec["tls-server-name"] = json!(name);
         }

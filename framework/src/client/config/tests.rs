@@ -200,7 +200,7 @@ fn a_plugins_path_is_relative_to_its_file_and_a_bare_name_is_not() {
         match parsed.resolve(None).unwrap().auth_source() {
             AuthSource::Exec(plugin) => {
                 let cluster = plugin.cluster.as_ref().unwrap();
-                assert_eq!(cluster.spec["server"], "https://one/");
+                assert_eq!(cluster.spec["server"], "https://one");
                 plugin.command.clone()
             }
             other => panic!("{other:?}"),
