@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::attempt::{self, Answer, Failure, Outgoing, check_path};
+use super::attempt::{self, Answer, Failure, Outgoing, check};
 use super::auth::Credentials;
 use super::backoff::BackoffManager;
 use super::defaults::Defaults;
@@ -160,7 +160,7 @@ impl<'a> Call<'a> {
         whole: bool,
         span: &'a Span,
     ) -> Result<Self, Error> {
-        check_path(request)?;
+        check(request)?;
         let shared = &*client.shared;
         let now = shared.seams.clock.now();
         shared.budgets.lock().of(request.background).earn(now);
@@ -235,13 +235,6 @@ impl<'a> Call<'a> {
         // Out of time it stays refused for others to find out; this call ends at its next attempt.
         let refused = self.shared.credentials.refused(header);
         self.shared.seams.clock.within(self.remaining(), refused).await;
-        if let Some(tls) = &self.shared.rotating {
-            tls.forget();
-        }
-        if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
-            // Open connections carry the old client certificate.
-            self.shared.pool.retire();
-        }
     }
 
     /// Waits before another attempt, unless time or budget do not allow one.

@@ -394,7 +394,7 @@ async fn a9_another_client_certificate_of_a_plugin_leads_to_new_connections() {
     let folder = folder("plugin");
     let pki = Pki::new();
     let shown = folder.display();
-    // It expires at once, so that each request asks again.
+    // It has expired already, so that it is asked for again every 5 s.
     let script = format!("cat {shown}/credential");
     let credential = || {
         let (certificate, key) = pki.sign("admin", ExtendedKeyUsagePurpose::ClientAuth);
@@ -421,6 +421,7 @@ async fn a9_another_client_certificate_of_a_plugin_leads_to_new_connections() {
     client.send(get()).await.unwrap();
     assert_eq!((server.connections(), server.peers.lock().clone()), (1, vec![first; 2]));
     let second = credential();
+    pass(Duration::from_secs(5)).await;
     client.send(create()).await.unwrap();
     client.send(get()).await.unwrap();
     assert_eq!(server.connections(), 2);
