@@ -141,6 +141,57 @@ async fn a10_a_goaway_to_fifty_requests_opens_one_connection_and_not_fifty() {
     assert_eq!(server.connections(), 1);
 }
 
+/// Connects to a server that works on one request of a connection at a time.
+#[derive(Debug)]
+struct Narrow(Arc<Server>);
+
+impl Connect for Narrow {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(async { Ok(self.open().await?.io) })
+    }
+
+    fn open(&self) -> Opening<'_> {
+        let (ours, theirs) = tokio::io::duplex(64 << 10);
+        self.0.connections.fetch_add(1, Ordering::Relaxed);
+        let server = Arc::clone(&self.0);
+        let service = service_fn(move |request| Arc::clone(&server).answer(request));
+        tokio::spawn(async move {
+            let mut builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            builder.max_concurrent_streams(1);
+            builder.serve_connection(TokioIo::new(theirs), service).await
+        });
+        Box::pin(async { Ok(Opened { io: Box::new(ours), http2: true }) })
+    }
+}
+
+/// A request behind a watch waits for the time of a head, and then gets a connection of its own.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_takes_one_stream_a_connection_starves_nobody() {
+    let gate = Arc::new(Semaphore::new(0));
+    let server = Server::http2([Reply::Later(Arc::clone(&gate)), Reply::Answer(200, "{}")]);
+    let client = Client::over(Arc::new(Narrow(Arc::clone(&server))), seams());
+    let watch = {
+        let client = client.clone();
+        tokio::spawn(async move {
+            let mut request = create();
+            request.timeout = Some(Duration::from_secs(300));
+            client.send(request).await
+        })
+    };
+    while server.count() < 1 {
+        tokio::task::yield_now().await;
+    }
+    let started = tokio::time::Instant::now();
+    for result in together(&client, 10).await {
+        result.unwrap();
+    }
+    client.send(create()).await.unwrap();
+    assert!(started.elapsed() < Duration::from_secs(12), "{:?}", started.elapsed());
+    assert_eq!(server.connections(), 2);
+    gate.add_permits(1);
+    watch.await.unwrap().unwrap();
+}
+
 #[tokio::test(start_paused = true)]
 async fn http2_connections_of_a_burst_are_closed_when_it_is_over() {
     let gate = Arc::new(Semaphore::new(0));
@@ -401,4 +452,51 @@ fn a_value_that_would_be_another_header_is_refused_and_shown_on_one_line() {
     let config = config.with_impersonation(&who).unwrap();
     let names: Vec<_> = config.headers.keys().map(http::HeaderName::as_str).collect();
     assert_eq!(names, ["impersonate-user", "impersonate-extra-k%0d%0ax%3a%20y"]);
+}
+
+/// Says something, keeps its end open, and reads no more.
+async fn babbler(said: Vec<u8>) -> u16 {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        let mut open = Vec::new();
+        while let Ok((mut tcp, _)) = listener.accept().await {
+            let _ = tcp.write_all(&said).await;
+            open.push(tcp);
+        }
+    });
+    port
+}
+
+/// The clock moves on its own while nothing happens on the sockets.
+#[tokio::test(start_paused = true)]
+async fn whatever_a_proxy_says_it_ends_in_an_error_within_the_deadline() {
+    let entropy = Entropy::seeded(7);
+    let heads: [&[u8]; 8] = [
+        b"",
+        b"\x05",
+        b"\x05\0",
+        b"\x05\0\x05\0\0\x03\xff",
+        b"\x05\0\x05\0\0\x04",
+        b"\x05\xff",
+        b"HTTP/1.1 200",
+        b"HTTP/1.1 100 C\r\n\r\n",
+    ];
+    for (round, head) in heads.iter().cycle().take(64).enumerate() {
+        let mut said = head.to_vec();
+        let length = entropy.next_u64() % 1500;
+        said.extend((0..length).map(|_| entropy.next_u64().to_le_bytes()[0]));
+        let port = babbler(said.clone()).await;
+        let scheme = if round % 2 == 0 { "socks5" } else { "http" };
+        let config = ClientConfig::new("https://api.invalid:6443").unwrap();
+        let config = config.with_insecure_skip_tls_verify().with_token("canary");
+        let config = config.with_proxy(&format!("{scheme}://127.0.0.1:{port}")).unwrap();
+        let client = Client::builder().config(config).seams(seams()).build().unwrap();
+        let started = tokio::time::Instant::now();
+        let mut request = get();
+        request.timeout = Some(Duration::from_secs(2));
+        let error = client.send(request).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Connect, "{scheme} {said:?}: {error}");
+        assert!(started.elapsed() <= Duration::from_secs(3), "{scheme} {said:?}");
+    }
 }
