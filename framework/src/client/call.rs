@@ -171,7 +171,7 @@ impl<'a> Call<'a> {
             uri: attempt::uri(client, request)?,
             backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
             span,
-            deadline: now + request.timeout.unwrap_or(shared.defaults.timeout),
+            deadline: shared.seams.clock.after(request.timeout.unwrap_or(shared.defaults.timeout)),
             attempt: 0,
             refreshed: false,
             doubt: false,
@@ -312,7 +312,7 @@ impl<'a> Call<'a> {
         let clock = &self.shared.seams.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
-        let mut mark = Attempt::new(clock.now() + head, self.request.repeatable);
+        let mut mark = Attempt::new(clock.after(head), self.request.repeatable);
         if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
             mark = mark.gated(Arc::clone(gate), clock.clone());
         }

@@ -333,7 +333,7 @@ impl ExecPlugin {
     }
 
     fn error(&self, why: impl fmt::Display) -> Error {
-        let command = self.command.display();
+        let command: String = self.command.display().to_string().chars().map(printable).collect();
         let origin = match self.origin.as_str() {
             "" => String::new(),
             origin => format!("{origin}: "),

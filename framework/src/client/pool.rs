@@ -29,6 +29,8 @@ const IDLE_TIME: Duration = Duration::from_secs(90);
 /// An idle connection gets ready at once. Only one whose server answered before it had read the whole
 /// request does not, perhaps never.
 const READY_TIME: Duration = Duration::from_millis(100);
+/// Longest interval and longest wait of pings; the library adds them to an instant.
+const LONGEST_PING: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Requests on one HTTP/2 connection before another is opened: what every server allows. If one
 /// allows less, requests wait in line, and the first that waits too long has a new one opened.
 const MAX_STREAMS: usize = 100;
@@ -255,15 +257,17 @@ impl Pool {
     /// connections that were opened together do not end together.
     fn expiry(&self) -> Option<Instant> {
         let age = self.tuning.max_age?;
-        Some(self.clock.now() + age.saturating_sub(self.jitter.jitter(age / 5)))
+        Some(self.clock.after(age.saturating_sub(self.jitter.jitter(age / 5))))
     }
 
     fn http2(&self) -> http2::Builder<TokioExecutor> {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
-            .keep_alive_interval(self.tuning.ping_interval)
-            .keep_alive_timeout(self.tuning.ping_timeout)
+            .keep_alive_interval(
+                self.tuning.ping_interval.map(|interval| interval.min(LONGEST_PING)),
+            )
+            .keep_alive_timeout(self.tuning.ping_timeout.min(LONGEST_PING))
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)

@@ -74,7 +74,7 @@ impl Client {
         let span = tracing::debug_span!("upgrade", url = %request.template());
         let shared = &*self.shared;
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
-        let deadline = shared.seams.clock.now() + timeout;
+        let deadline = shared.seams.clock.after(timeout);
         let uri = uri(self, request)?;
         let call = Call { client: self, shared, request, uri, protocols, deadline };
         Box::pin(call.run().instrument(span)).await
@@ -236,8 +236,8 @@ impl Call<'_> {
             Some(gate) => gate.admit()?,
             None => None,
         };
-        let now = self.shared.seams.clock.now();
-        Ok(limit.map_or(self.deadline, |limit| self.deadline.min(now + limit)))
+        let clock = &self.shared.seams.clock;
+        Ok(limit.map_or(self.deadline, |limit| self.deadline.min(clock.after(limit))))
     }
 
     fn key(&self) -> String {

@@ -238,7 +238,7 @@ fn once<T>(file: &str, list: &str, entries: &[Named<T>]) -> Result<(), Error> {
     match entries.iter().find(|entry| !seen.insert(entry.name.as_str())) {
         None => Ok(()),
         Some(entry) => Err(config_error(format!(
-            "{file} has two entries named \"{}\" under `{list}`; rename or remove one",
+            "{file} has two entries named {:?} under `{list}`; rename or remove one",
             entry.name
         ))),
     }

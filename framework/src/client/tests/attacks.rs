@@ -500,3 +500,38 @@ async fn whatever_a_proxy_says_it_ends_in_an_error_within_the_deadline() {
         assert!(started.elapsed() <= Duration::from_secs(3), "{scheme} {said:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn g_r1_a_time_that_no_clock_can_hold_is_a_long_time() {
+    for http2 in [false, true] {
+        let server = Arc::new(Server { http2, ..Server::bare([Reply::Answer(200, "{}")]) });
+        let client = Client::builder()
+            .connector(Arc::new(Wire(Arc::clone(&server))))
+            .seams(seams())
+            .http2_pings(Duration::MAX, Duration::MAX)
+            .max_connection_age(Duration::MAX)
+            .head_timeout(Duration::MAX / 3)
+            .timeout(Duration::MAX)
+            .build()
+            .unwrap();
+        for _ in 0..2 {
+            let mut request = get();
+            request.timeout = Some(Duration::MAX);
+            client.send(request.clone()).await.unwrap();
+            client.send(create()).await.unwrap();
+            let mut stream = client.stream(request).await.unwrap().idle_limit(Some(Duration::MAX));
+            assert_eq!(stream.next().await.unwrap().unwrap(), "{}");
+        }
+        assert_eq!(server.connections(), 1);
+    }
+}
+
+#[test]
+fn names_in_a_kubeconfig_do_not_steer_the_terminal_of_whoever_reads_an_error() {
+    let text = "current-context: \"a\\e[2Jb\"\n\
+                contexts: [{name: \"c\\e[2Jd\", context: {cluster: \"x\\e[2J\", user: u}}]\n";
+    for context in [None, Some("c\u{1b}[2Jd")] {
+        let error = ClientConfig::from_yaml(text, context).unwrap_err();
+        assert!(!error.to_string().contains('\u{1b}'), "{error:?}");
+    }
+}
