@@ -82,6 +82,12 @@ impl Clock {
         Instant::now()
     }
 
+    /// Monotonic now, and `time` later; a time that no clock can hold is a century.
+    pub(crate) fn after(&self, time: Duration) -> Instant {
+        const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+        self.now().checked_add(time).unwrap_or_else(|| self.now() + CENTURY)
+    }
+
     /// Wall-clock now, for time stamps that others read; never for measuring durations.
     pub fn wall(&self) -> Timestamp {
         match &*self.wall {

@@ -270,8 +270,14 @@ impl fmt::Display for Size {
     }
 }
 
-/// Refuses paths that would be another path once a server or proxy has tidied them.
-pub(super) fn check_path(request: &Prepared) -> Result<(), Error> {
+/// Refuses paths that would be another path once a server or proxy has tidied them, and writes that
+/// say that they only read: neither gate nor dry run would see them, and they would be repeated.
+pub(super) fn check(request: &Prepared) -> Result<(), Error> {
+    if !request.verb.writes() && !request.method.is_safe() {
+        let (what, method, verb) = (&request.what, &request.method, request.verb.as_str());
+        let text = format!("cannot {what}: a {method} is no `{verb}`; name a verb that writes");
+        return Err(Error::new(ErrorKind::Usage, text));
+    }
     let path = &request.path;
     let dots = path.split('/').any(|segment| {
         let segment = percent_decode_str(segment).decode_utf8_lossy();

@@ -28,6 +28,15 @@ const FILE_AGE: Duration = Duration::from_secs(60);
 /// Credentials are renewed so long before they expire.
 const LEEWAY: SignedDuration = SignedDuration::from_secs(10);
 
+/// Largest token file; a server takes no such header.
+const FILE_LIMIT: usize = 64 << 10;
+/// What a plugin gave is used for at least so long, even if it says that it has expired; and after
+/// the server has refused it, what the plugin gave then. Otherwise a wrong clock, or an account that
+/// was locked, would start a process with each request.
+const LEAST_USE: Duration = Duration::from_secs(5);
+/// A plugin that failed is not run again for so long.
+const FAILURE_PAUSE: Duration = Duration::from_secs(1);
+
 /// Where the `Authorization` header comes from.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum AuthSource {
@@ -72,6 +81,19 @@ struct Held {
     kept: Option<Kept>,
     /// The client certificate that the plugin gave last; it outlives a refusal.
     identity: Option<Identity>,
+    /// Was what was kept refused, and nothing got in its place so far?
+    refused: bool,
+    /// When the plugin last gave something in place of what was refused.
+    replaced: Option<Instant>,
+    failure: Option<Failure>,
+}
+
+/// How the plugin failed last, for those who waited for it.
+#[derive(Debug)]
+struct Failure {
+    at: Instant,
+    kind: ErrorKind,
+    text: String,
 }
 
 #[derive(Clone, Debug)]
@@ -101,10 +123,8 @@ impl Credentials {
 
     /// The `Authorization` header for a request now.
     pub(crate) async fn header(&self) -> Result<Option<HeaderValue>, Error> {
-        if let Some(tls) = self.connections.get().and_then(|to| to.tls.as_ref())
-            && tls.renew().await
-        {
-            self.retire();
+        if let Some(tls) = self.tls() {
+            tls.renew(|| self.retire()).await;
         }
         match &self.source {
             AuthSource::None => Ok(None),
@@ -120,6 +140,10 @@ impl Credentials {
             AuthSource::Exec(_) => Ok(self.current().await?.identity),
             _ => Ok(None),
         }
+    }
+
+    fn tls(&self) -> Option<&Arc<Tls>> {
+        self.connections.get().and_then(|to| to.tls.as_ref())
     }
 
     /// Gives no more requests to the connections that are open now.
@@ -139,14 +163,13 @@ impl Credentials {
         matches!(self.source, AuthSource::TokenFile(..) | AuthSource::Exec(_))
     }
 
-    /// Can client certificates change with the credentials?
-    pub(crate) fn is_plugin(&self) -> bool {
+    fn is_plugin(&self) -> bool {
         matches!(self.source, AuthSource::Exec(_))
     }
 
     /// What to do about a 401, by where the credentials come from.
     pub(crate) fn advice(&self) -> String {
-        let tls = self.connections.get().and_then(|to| to.tls.as_ref());
+        let tls = self.tls();
         match &self.source {
             AuthSource::Token(_) => {
                 "the token was refused; it may have expired: get a new one".to_owned()
@@ -171,20 +194,36 @@ impl Credentials {
         }
     }
 
-    /// The server refused `header`: the next request asks the source again, unless another request
-    /// has already done so.
+    /// The server refused `header`, or the client certificate: the next request asks the source again,
+    /// unless another request has already done so, and gets a new connection if the certificate has
+    /// changed.
+    ///
+    /// # Cancel safety
+    /// Safe: then it stays for others to find out.
     pub(crate) async fn refused(&self, header: Option<&HeaderValue>) {
+        if let Some(tls) = self.tls().filter(|tls| tls.rotates()) {
+            tls.renew_now(|| self.retire()).await;
+        }
         let mut held = self.kept.lock().await;
-        if held.kept.as_ref().is_some_and(|kept| kept.header.as_ref() == header) {
+        let now = self.clock.now();
+        let tried = self.is_plugin() && held.replaced.is_some_and(|at| now < at + LEAST_USE);
+        if !tried && held.kept.as_ref().is_some_and(|kept| kept.header.as_ref() == header) {
             held.kept = None;
+            held.refused = true;
         }
     }
 
     /// What is kept, renewed if it is old. Whoever comes meanwhile waits for the same renewal.
     async fn current(&self) -> Result<Kept, Error> {
+        let came = self.clock.now();
         let mut held = self.kept.lock().await;
         if let Some(current) = held.kept.as_ref().filter(|kept| self.is_fresh(kept)) {
             return Ok(current.clone());
+        }
+        if let Some(Failure { at, kind, text }) = &held.failure
+            && (came <= *at || self.clock.now() < *at + FAILURE_PAUSE)
+        {
+            return Err(Error::new(*kind, text));
         }
         let renewed = match (self.renew().await, &self.source, held.kept.as_ref()) {
             (Ok(renewed), ..) => renewed,
@@ -198,9 +237,19 @@ impl Credentials {
                 let header = Some(bearer(initial)?);
                 Kept { header, identity: None, read: self.clock.now(), expires: None }
             }
-            (Err(error), ..) => return Err(error),
+            (Err(error), source, _) => {
+                if let AuthSource::Exec(_) = source {
+                    let (at, kind, text) = (self.clock.now(), error.kind(), error.to_string());
+                    held.failure = Some(Failure { at, kind, text });
+                }
+                return Err(error);
+            }
         };
-        if held.identity.is_some() && held.identity != renewed.identity {
+        held.failure = None;
+        if std::mem::take(&mut held.refused) {
+            held.replaced = Some(renewed.read);
+        }
+        if held.identity != renewed.identity {
             tracing::debug!("the plugin gave another client certificate");
             self.retire();
         }
@@ -212,9 +261,12 @@ impl Credentials {
     fn is_fresh(&self, kept: &Kept) -> bool {
         match self.source {
             AuthSource::TokenFile(..) => self.clock.now() < kept.read + FILE_AGE,
-            _ => kept.expires.is_none_or(|expires| {
-                self.clock.wall().checked_add(LEEWAY).is_ok_and(|soon| soon < expires)
-            }),
+            _ => {
+                self.clock.now() < kept.read + LEAST_USE
+                    || kept.expires.is_none_or(|expires| {
+                        self.clock.wall().checked_add(LEEWAY).is_ok_and(|soon| soon < expires)
+                    })
+            }
         }
     }
 
@@ -244,6 +296,7 @@ impl Credentials {
                 let credential = self.run(plugin).await?;
                 let header = credential.token.as_ref().map(bearer).transpose()?;
                 let identity = credential.identity.map(Arc::new);
+                let read = self.clock.now();
                 Ok(Kept { header, identity, read, expires: credential.expires })
             }
             _ => Ok(Kept { header: None, identity: None, read, expires: None }),
@@ -253,12 +306,11 @@ impl Credentials {
 
 async fn token_from(path: &Path) -> Result<Secret, Error> {
     let shown = path.display();
-    let text = tokio::fs::read_to_string(path).await.map_err(|error| {
+    let text = Secret::load(path, FILE_LIMIT).await.map_err(|error| {
         let text = format!("cannot read the token file {shown}: {error}; correct the path");
         Error::new(ErrorKind::Config, text).because(error)
     })?;
-    let text = Zeroizing::new(text);
-    let token = text.trim();
+    let token = text.expose().trim();
     if token.is_empty() {
         let text = format!("the token file {shown} is empty; write a token into it");
         return Err(Error::new(ErrorKind::Config, text));
@@ -291,6 +343,12 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("windlass-auth-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         folder.join(name)
+    }
+
+    async fn pass(time: Duration) {
+        tokio::time::pause();
+        tokio::time::advance(time).await;
+        tokio::time::resume();
     }
 
     async fn text(credentials: &Credentials) -> String {
@@ -344,10 +402,15 @@ mod tests {
         let lasting = AuthSource::Exec(plugin("2999-01-01T00:00:00Z"));
         let lasting = Credentials::new(lasting, Clock::system());
         assert_eq!(text(&lasting).await, text(&lasting).await);
+        pass(LEAST_USE).await;
+        assert_eq!(text(&lasting).await, "Bearer t");
         assert_eq!(runs(), 1);
         let expired = AuthSource::Exec(plugin("2001-01-01T00:00:00Z"));
         let expired = Credentials::new(expired, Clock::system());
         assert_eq!(text(&expired).await, text(&expired).await);
+        assert_eq!(runs(), 2);
+        pass(LEAST_USE).await;
+        assert_eq!(text(&expired).await, "Bearer t");
         assert_eq!(runs(), 3);
     }
 

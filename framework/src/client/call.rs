@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use super::attempt::{self, Answer, Failure, Outgoing, check_path};
+use super::attempt::{self, Answer, Failure, Outgoing, check};
 use super::auth::Credentials;
 use super::backoff::BackoffManager;
 use super::defaults::Defaults;
@@ -160,7 +160,7 @@ impl<'a> Call<'a> {
         whole: bool,
         span: &'a Span,
     ) -> Result<Self, Error> {
-        check_path(request)?;
+        check(request)?;
         let shared = &*client.shared;
         let now = shared.seams.clock.now();
         shared.budgets.lock().of(request.background).earn(now);
@@ -171,7 +171,7 @@ impl<'a> Call<'a> {
             uri: attempt::uri(client, request)?,
             backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
             span,
-            deadline: now + request.timeout.unwrap_or(shared.defaults.timeout),
+            deadline: shared.seams.clock.after(request.timeout.unwrap_or(shared.defaults.timeout)),
             attempt: 0,
             refreshed: false,
             doubt: false,
@@ -235,13 +235,6 @@ impl<'a> Call<'a> {
         // Out of time it stays refused for others to find out; this call ends at its next attempt.
         let refused = self.shared.credentials.refused(header);
         self.shared.seams.clock.within(self.remaining(), refused).await;
-        if let Some(tls) = &self.shared.rotating {
-            tls.forget();
-        }
-        if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
-            // Open connections carry the old client certificate.
-            self.shared.pool.retire();
-        }
     }
 
     /// Waits before another attempt, unless time or budget do not allow one.
@@ -319,7 +312,7 @@ impl<'a> Call<'a> {
         let clock = &self.shared.seams.clock;
         let time = limit.map_or(self.remaining(), |limit| limit.min(self.remaining()));
         let head = self.head_timeout().map_or(time, |head| head.min(time));
-        let mut mark = Attempt::new(clock.now() + head, self.request.repeatable);
+        let mut mark = Attempt::new(clock.after(head), self.request.repeatable);
         if let Some(gate) = self.out.client.gate.as_ref().filter(|_| self.request.verb.writes()) {
             mark = mark.gated(Arc::clone(gate), clock.clone());
         }

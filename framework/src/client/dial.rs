@@ -51,8 +51,7 @@ impl Dialer {
             result => return result,
         };
         match &self.tls {
-            Some(tls) if tls.renew_now().await => {
-                self.credentials.retire();
+            Some(tls) if tls.renew_now(|| self.credentials.retire()).await => {
                 self.dial_once(purpose).await
             }
             _ => Err(error),

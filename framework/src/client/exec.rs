@@ -9,6 +9,7 @@ use std::ffi::OsStr;
 use std::fmt;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// For a plugin that talks to a person.
 const INTERACTIVE_TIME_LIMIT: Duration = Duration::from_secs(300);
 const OUTPUT_LIMIT: usize = 1024 * 1024;
+/// Time for the rest of the output once the plugin has ended. A process that it left behind may hold
+/// the pipe open for ever.
+const REST_TIME: Duration = Duration::from_secs(1);
 pub(crate) const V1: &str = "client.authentication.k8s.io/v1";
 pub(crate) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
 
@@ -207,13 +211,13 @@ impl ExecPlugin {
         let terminal = std::io::stdin().is_terminal();
         let input = self.interactive.takes_input(terminal).map_err(|why| self.error(why))?;
         let limit = if input { INTERACTIVE_TIME_LIMIT } else { TIME_LIMIT };
-        match clock.within(limit, self.output(input)).await {
+        match clock.within(limit, self.output(clock, input)).await {
             Some(output) => self.read(&output?),
             None => Err(self.error(format!("it did not end within {} s", limit.as_secs()))),
         }
     }
 
-    async fn output(&self, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
+    async fn output(&self, clock: &Clock, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
         let program = self.program()?;
         tracing::debug!(program = %program.display(), input, "asking the credential plugin");
         let mut command = Command::new(program);
@@ -233,20 +237,33 @@ impl ExecPlugin {
         })?;
         // Tokens and certificates fit, so that no smaller buffer is left behind.
         let mut output = Zeroizing::new(Vec::with_capacity(32 * 1024));
-        if let Some(stdout) = child.stdout.take() {
-            let mut stdout = stdout.take(OUTPUT_LIMIT as u64 + 1);
-            stdout
-                .read_to_end(&mut output)
-                .await
-                .map_err(|error| self.error("its output cannot be read").because(error))?;
-        }
-        if output.len() > OUTPUT_LIMIT {
-            return Err(self.error("it printed more than 1 MiB"));
-        }
-        let status = child
-            .wait()
-            .await
-            .map_err(|error| self.error("its end was not seen").because(error))?;
+        let stdout = child.stdout.take();
+        let status = {
+            let reading = async {
+                let Some(stdout) = stdout else { return Ok(()) };
+                let mut stdout = stdout.take(OUTPUT_LIMIT as u64 + 1);
+                match stdout.read_to_end(&mut output).await {
+                    Err(error) => Err(self.error("its output cannot be read").because(error)),
+                    Ok(length) if length > OUTPUT_LIMIT => {
+                        Err(self.error("it printed more than 1 MiB"))
+                    }
+                    Ok(_) => Ok(()),
+                }
+            };
+            let mut reading = pin!(reading);
+            tokio::select! {
+                biased;
+                read = &mut reading => {
+                    read?;
+                    child.wait().await
+                }
+                status = child.wait() => {
+                    clock.within(REST_TIME, reading).await.transpose()?;
+                    status
+                }
+            }
+        };
+        let status = status.map_err(|error| self.error("its end was not seen").because(error))?;
         if !status.success() {
             return Err(self.error(format!("it ended with {status}; see what it printed above")));
         }
@@ -316,7 +333,7 @@ impl ExecPlugin {
     }
 
     fn error(&self, why: impl fmt::Display) -> Error {
-        let command = self.command.display();
+        let command: String = self.command.display().to_string().chars().map(printable).collect();
         let origin = match self.origin.as_str() {
             "" => String::new(),
             origin => format!("{origin}: "),

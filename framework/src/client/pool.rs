@@ -24,8 +24,13 @@ use crate::entropy::Entropy;
 /// Idle HTTP/1.1 connections that are kept.
 const MAX_IDLE: usize = 32;
 /// Time after which an idle HTTP/1.1 connection is not used again, as in Go's client: the other end,
-/// or something between, may have forgotten it.
+/// or something between, may have forgotten it. Of HTTP/2, all but one are closed then.
 const IDLE_TIME: Duration = Duration::from_secs(90);
+/// An idle connection gets ready at once. Only one whose server answered before it had read the whole
+/// request does not, perhaps never.
+const READY_TIME: Duration = Duration::from_millis(100);
+/// Longest interval and longest wait of pings; the library adds them to an instant.
+const LONGEST_PING: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Requests on one HTTP/2 connection before another is opened: what every server allows. If one
 /// allows less, requests wait in line, and the first that waits too long has a new one opened.
 const MAX_STREAMS: usize = 100;
@@ -101,6 +106,8 @@ struct Shared {
     sender: Http2,
     ticket: Ticket,
     users: Arc<()>,
+    /// When it got its last request.
+    used: Instant,
 }
 
 /// Room for one request on a connection.
@@ -113,6 +120,15 @@ impl Lease {
     pub(crate) fn reused(&self) -> bool {
         match self {
             Self::Http1 { reused, .. } | Self::Http2 { reused, .. } => *reused,
+        }
+    }
+
+    /// What a later connection is [newer](Pool::lease) than.
+    pub(crate) fn id(&self) -> u64 {
+        match self {
+            // Those of HTTP/1.1 are not shared: the next one is opened.
+            Self::Http1 { .. } => u64::MAX,
+            Self::Http2 { id, .. } => *id,
         }
     }
 
@@ -141,20 +157,33 @@ impl Pool {
         &*self.connector
     }
 
-    /// A connection with room for a request: one that is open, or with `fresh` always a new one.
-    pub(crate) async fn lease(&self, fresh: bool) -> io::Result<Lease> {
-        if !fresh && let Some(lease) = self.pooled().await {
+    /// A connection with room for a request: one that is open, or a new one. After one that turned
+    /// out to be stale, only one that is `newer`: others may have opened it meanwhile.
+    pub(crate) async fn lease(&self, newer: Option<u64>) -> io::Result<Lease> {
+        if let Some(lease) = self.pooled(newer).await {
             return Ok(lease);
         }
-        if self.state.lock().protocol == Some(Protocol::Http1) {
+        if self.speaks_http1() {
             return self.dial().await;
         }
         // Whoever waited for this turn finds the connection that the one before has opened.
-        let _turn = self.dialing.lock().await;
-        if !fresh && let Some(lease) = self.state.lock().share(self.clock.now()) {
+        let turn = self.dialing.lock().await;
+        if self.speaks_http1() {
+            // There is nothing to share, and so nothing to wait for.
+            drop(turn);
+            if let Some(lease) = self.pooled(newer).await {
+                return Ok(lease);
+            }
+            return self.dial().await;
+        }
+        if let Some(lease) = self.state.lock().share(self.clock.now(), newer) {
             return Ok(lease);
         }
         self.dial().await
+    }
+
+    fn speaks_http1(&self) -> bool {
+        self.state.lock().protocol == Some(Protocol::Http1)
     }
 
     /// Takes a finished connection back, unless it was retired meanwhile or is too old.
@@ -181,13 +210,16 @@ impl Pool {
         state.shared.clear();
     }
 
-    async fn pooled(&self) -> Option<Lease> {
+    async fn pooled(&self, newer: Option<u64>) -> Option<Lease> {
         loop {
             let now = self.clock.now();
             let Idle { mut sender, ticket, .. } = {
                 let mut state = self.state.lock();
-                if let Some(lease) = state.share(now) {
+                if let Some(lease) = state.share(now, newer) {
                     return Some(lease);
+                }
+                if newer.is_some() {
+                    return None;
                 }
                 let idle = state.idle.pop()?;
                 if !idle.is_usable(now) {
@@ -196,7 +228,7 @@ impl Pool {
                 idle
             };
             // Its last answer was read to the end, so it gets ready at once, or is closed.
-            if sender.ready().await.is_ok() {
+            if let Some(Ok(())) = self.clock.within(READY_TIME, sender.ready()).await {
                 return Some(Lease::Http1 { sender, ticket, reused: true });
             }
         }
@@ -211,7 +243,7 @@ impl Pool {
             let handshake = self.http2().handshake(io).await;
             let (sender, connection) = handshake.map_err(io::Error::other)?;
             drive(connection);
-            return Ok(self.state.lock().adopt(sender, ticket));
+            return Ok(self.state.lock().adopt(sender, ticket, self.clock.now()));
         }
         let mut builder = http1::Builder::new();
         builder.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
@@ -225,15 +257,17 @@ impl Pool {
     /// connections that were opened together do not end together.
     fn expiry(&self) -> Option<Instant> {
         let age = self.tuning.max_age?;
-        Some(self.clock.now() + age.saturating_sub(self.jitter.jitter(age / 5)))
+        Some(self.clock.after(age.saturating_sub(self.jitter.jitter(age / 5))))
     }
 
     fn http2(&self) -> http2::Builder<TokioExecutor> {
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder
             .timer(TokioTimer::new())
-            .keep_alive_interval(self.tuning.ping_interval)
-            .keep_alive_timeout(self.tuning.ping_timeout)
+            .keep_alive_interval(
+                self.tuning.ping_interval.map(|interval| interval.min(LONGEST_PING)),
+            )
+            .keep_alive_timeout(self.tuning.ping_timeout.min(LONGEST_PING))
             .keep_alive_while_idle(true)
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -253,17 +287,28 @@ fn drive(connection: impl Future<Output = hyper::Result<()>> + Send + 'static) {
 }
 
 impl State {
-    fn share(&mut self, now: Instant) -> Option<Lease> {
-        // One that is too old, or said goodbye, carries its requests to their end.
-        self.shared.retain(|shared| !shared.sender.is_closed() && !shared.ticket.is_expired(now));
-        let room = |shared: &&Shared| Arc::strong_count(&shared.users) <= MAX_STREAMS;
-        let shared = self.shared.iter().find(room)?;
+    /// Room on a connection that is open, and `newer` than another.
+    fn share(&mut self, now: Instant, newer: Option<u64>) -> Option<Lease> {
+        let mut first = true;
+        self.shared.retain(|shared| {
+            // One that is too old, or said goodbye, carries its requests to their end. Those of a
+            // burst that nobody has needed since are closed; the first is kept alive by its pings.
+            let open = !shared.sender.is_closed() && !shared.ticket.is_expired(now);
+            let keep = open && (first || !shared.is_idle(now));
+            first &= !keep;
+            keep
+        });
+        let room = |shared: &&mut Shared| {
+            newer.is_none_or(|id| shared.id > id) && Arc::strong_count(&shared.users) <= MAX_STREAMS
+        };
+        let shared = self.shared.iter_mut().find(room)?;
+        shared.used = now;
         Some(shared.lease(true))
     }
 
-    fn adopt(&mut self, sender: Http2, ticket: Ticket) -> Lease {
+    fn adopt(&mut self, sender: Http2, ticket: Ticket, now: Instant) -> Lease {
         self.protocol = Some(Protocol::Http2);
-        let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()) };
+        let shared = Shared { id: self.next_id, sender, ticket, users: Arc::new(()), used: now };
         self.next_id += 1;
         let lease = shared.lease(false);
         if ticket.era == self.era {
@@ -274,6 +319,10 @@ impl State {
 }
 
 impl Shared {
+    fn is_idle(&self, now: Instant) -> bool {
+        Arc::strong_count(&self.users) == 1 && now.saturating_duration_since(self.used) >= IDLE_TIME
+    }
+
     fn lease(&self, reused: bool) -> Lease {
         Lease::Http2 {
             sender: self.sender.clone(),

@@ -1,6 +1,9 @@
 //! A string that does not get into logs, and not into memory that is given back.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
 use serde::Deserialize;
 use zeroize::Zeroizing;
@@ -21,6 +24,27 @@ impl Secret {
     /// The value, for the one place that sends it.
     pub fn expose(&self) -> &str {
         &self.0
+    }
+
+    /// The text of a file of at most `limit` bytes, which is trusted neither in its size nor to end.
+    /// Blocks the thread.
+    pub(crate) fn read(path: &Path, limit: usize) -> io::Result<Self> {
+        let mut bytes = Zeroizing::new(Vec::with_capacity(limit.min(16 << 10)));
+        File::open(path)?.take(limit as u64 + 1).read_to_end(&mut bytes)?;
+        if bytes.len() > limit {
+            let text = format!("it is larger than {limit} bytes");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+        }
+        let text = std::str::from_utf8(&bytes)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8 text"))?;
+        Ok(text.into())
+    }
+
+    /// As [`read`](Self::read), without blocking the thread.
+    pub(crate) async fn load(path: &Path, limit: usize) -> io::Result<Self> {
+        let path = path.to_owned();
+        let read = tokio::task::spawn_blocking(move || Self::read(&path, limit));
+        read.await.unwrap_or_else(|error| Err(io::Error::other(error)))
     }
 
     /// Is there no value?

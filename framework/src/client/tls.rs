@@ -28,6 +28,9 @@ const FILE_AGE: Duration = Duration::from_secs(60);
 /// The same after files that could not be used: somebody may be in the middle of replacing them.
 const BROKEN_FILE_AGE: Duration = Duration::from_secs(5);
 
+/// Largest PEM file; bundles of all public roots have a quarter of a MiB.
+const FILE_LIMIT: usize = 4 << 20;
+
 /// PEM text, or the file that holds it.
 #[derive(Clone, Debug)]
 pub(crate) enum Pem {
@@ -40,7 +43,7 @@ impl Pem {
         match self {
             Self::Inline(text) => Ok(text.clone()),
             Self::File(path) => {
-                std::fs::read_to_string(path).map(Secret::from).map_err(|e| self.unreadable(e))
+                Secret::read(path, FILE_LIMIT).map_err(|error| self.unreadable(error))
             }
         }
     }
@@ -50,8 +53,8 @@ impl Pem {
         match self {
             Self::Inline(text) => Ok(text.clone()),
             Self::File(path) => {
-                let read = tokio::fs::read_to_string(path).await;
-                read.map(Secret::from).map_err(|error| self.unreadable(error))
+                let read = Secret::load(path, FILE_LIMIT).await;
+                read.map_err(|error| self.unreadable(error))
             }
         }
     }
@@ -185,38 +188,36 @@ impl Tls {
         self.rotates() || self.settings.ca.as_ref().is_some_and(Pem::is_file)
     }
 
-    /// The server refused the client: the files are read again before the next request.
-    pub(crate) fn forget(&self) {
-        self.state.lock().due = self.clock.now();
-    }
-
-    /// Looks at the files if a minute has passed since they were last looked at; true when they
-    /// changed, so that open connections are those of before. Files that cannot be used (somebody
-    /// may be replacing them) change nothing, and are looked at again soon.
+    /// Looks at the files if a minute has passed since they were last looked at, and calls `retire`
+    /// when they changed, because open connections are those of before. Files that cannot be used
+    /// (somebody may be replacing them) change nothing, and are looked at again soon.
     ///
     /// # Cancel safety
     /// Safe: the next call begins again.
-    pub(crate) async fn renew(&self) -> bool {
+    pub(crate) async fn renew(&self, retire: impl Fn()) {
         if !self.has_files() || self.clock.now() < self.state.lock().due {
-            return false;
+            return;
         }
         // Whoever reads already does it for all; nobody waits for a disk.
-        let Ok(_turn) = self.reading.try_lock() else { return false };
-        self.reread().await
+        let Ok(_turn) = self.reading.try_lock() else { return };
+        self.reread(retire).await;
     }
 
-    /// As [`renew`](Self::renew), at once: a handshake failed, perhaps because of what changed.
-    pub(crate) async fn renew_now(&self) -> bool {
+    /// As [`renew`](Self::renew), at once: a handshake failed or a client was refused, perhaps because
+    /// of what changed. Did it? Then `retire` was called before this returns, here or by another.
+    pub(crate) async fn renew_now(&self, retire: impl Fn()) -> bool {
         if !self.has_files() {
             return false;
         }
         let before = self.state.lock().material.clone();
         let _turn = self.reading.lock().await;
         // Another connection may have read them while this one waited.
-        self.state.lock().material != before || self.reread().await
+        let other = self.state.lock().material != before;
+        other || self.reread(retire).await
     }
 
-    async fn reread(&self) -> bool {
+    /// Needs the turn.
+    async fn reread(&self, retire: impl Fn()) -> bool {
         match self.load().await {
             Ok(None) => {
                 let mut state = self.state.lock();
@@ -229,6 +230,7 @@ impl Tls {
                 (state.material, state.roots) = (material, roots);
                 (state.due, state.broken) = (self.clock.now() + FILE_AGE, false);
                 drop(state);
+                retire();
                 tracing::info!("certificates changed: new connections are made with the new ones");
                 true
             }

@@ -187,15 +187,15 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
     let until = attempt.as_ref().map(|attempt| attempt.head_until);
     let set_unsent = |unsent| attempt.iter().for_each(|attempt| attempt.set_unsent(unsent));
     let mut lost_before = false;
-    let mut fresh = false;
+    let mut newer = None;
     loop {
         set_unsent(!lost_before);
-        let lease = match before(until, pool.lease(fresh)).await {
+        let lease = match before(until, pool.lease(newer)).await {
             Some(Ok(lease)) => lease,
             Some(Err(error)) => return Err(unsent_unless(lost_before, error)),
             None => return Err(unsent_unless(lost_before, "no connection in time")),
         };
-        let reused = lease.reused();
+        let (reused, id) = (lease.reused(), lease.id());
         let body = request.body().clone();
         let whole = || body.is_untouched();
         let mut request = request.clone();
@@ -212,11 +212,19 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
         };
         set_unsent(false);
         match send(pool, lease, request, until).await {
-            Err(error) if reused && whole() && error.outcome == Outcome::NotSent => fresh = true,
-            Err(error) if reused && whole() && repeatable && error.outcome == Outcome::Lost => {
+            Err(error) if reused && whole() && error.outcome == Outcome::NotSent => {
+                newer = Some(id);
+            }
+            Err(error)
+                if reused
+                    && whole()
+                    && repeatable
+                    && !lost_before
+                    && error.outcome == Outcome::Lost =>
+            {
                 lost_before = true;
                 attempt.iter().for_each(|attempt| attempt.resent.store(true, Ordering::Relaxed));
-                fresh = true;
+                newer = Some(id);
             }
             result => {
                 set_unsent(

@@ -26,7 +26,7 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
-use super::attempt::{Outgoing, check_path, uri};
+use super::attempt::{Outgoing, check, uri};
 use super::call::Shared;
 use super::connect::BoxIo;
 use super::retry::{Decision, Facts, MAX_RETRIES, Outcome, decide};
@@ -70,11 +70,11 @@ impl Client {
             return Err(Error::new(ErrorKind::Usage, text));
         }
         let request = &self.dress(request.clone())?;
-        check_path(request)?;
+        check(request)?;
         let span = tracing::debug_span!("upgrade", url = %request.template());
         let shared = &*self.shared;
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
-        let deadline = shared.seams.clock.now() + timeout;
+        let deadline = shared.seams.clock.after(timeout);
         let uri = uri(self, request)?;
         let call = Call { client: self, shared, request, uri, protocols, deadline };
         Box::pin(call.run().instrument(span)).await
@@ -164,12 +164,6 @@ impl Call<'_> {
     async fn renew(&self, header: Option<&HeaderValue>) {
         let refused = self.shared.credentials.refused(header);
         self.shared.seams.clock.within(self.remaining(), refused).await;
-        if let Some(tls) = &self.shared.rotating {
-            tls.forget();
-        }
-        if self.shared.rotating.is_some() || self.shared.credentials.is_plugin() {
-            self.shared.pool.retire();
-        }
     }
 
     /// One attempt, counted.
@@ -242,8 +236,8 @@ impl Call<'_> {
             Some(gate) => gate.admit()?,
             None => None,
         };
-        let now = self.shared.seams.clock.now();
-        Ok(limit.map_or(self.deadline, |limit| self.deadline.min(now + limit)))
+        let clock = &self.shared.seams.clock;
+        Ok(limit.map_or(self.deadline, |limit| self.deadline.min(clock.after(limit))))
     }
 
     fn key(&self) -> String {

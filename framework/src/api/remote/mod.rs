@@ -26,6 +26,11 @@
 //! A command is never started twice: nothing is sent again once the server may have seen it. A
 //! failure after that is [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous) for `exec`.
 //!
+//! # Logs
+//! Nothing of ours logs what goes through a session. The WebSocket library does, in records of the
+//! `log` crate with the target `tungstenite` at the level TRACE: whoever collects those has input and
+//! output in the logs, so leave them out there.
+//!
 //! Absent: SPDY, and with it servers before 1.29 for half-closed input; copying of files; a
 //! terminal. Connections are not opened anew behind the caller's back.
 

@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use zeroize::Zeroizing;
 
 use super::config_error;
 use crate::client::secret::Secret;
 use crate::error::Error;
+
+/// Largest file; clusters by the thousand fit.
+const FILE_LIMIT: usize = 16 << 20;
 
 /// One kubeconfig, or several merged: the first file that names something decides it.
 #[derive(Debug, Default, Deserialize)]
@@ -161,14 +163,14 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
 impl Kubeconfig {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let shown = path.display().to_string();
-        let text = std::fs::read_to_string(path).map(Zeroizing::new).map_err(|error| {
+        let text = Secret::read(path, FILE_LIMIT).map_err(|error| {
             let text = format!("cannot read kubeconfig {shown}: {error}; correct the path");
             config_error(text).because(error)
         })?;
         // Credentials plugins and certificates must not depend on where we are later.
         let folder = path.parent().unwrap_or(Path::new("."));
         let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        Self::parse(&text, &shown, &folder)
+        Self::parse(text.expose(), &shown, &folder)
     }
 
     pub(super) fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, Error> {
@@ -236,7 +238,7 @@ fn once<T>(file: &str, list: &str, entries: &[Named<T>]) -> Result<(), Error> {
     match entries.iter().find(|entry| !seen.insert(entry.name.as_str())) {
         None => Ok(()),
         Some(entry) => Err(config_error(format!(
-            "{file} has two entries named \"{}\" under `{list}`; rename or remove one",
+            "{file} has two entries named {:?} under `{list}`; rename or remove one",
             entry.name
         ))),
     }

@@ -32,15 +32,15 @@ impl Kubeconfig {
         }
         let context = find(&self.contexts, name).ok_or_else(|| {
             config_error(format!(
-                "{files} has no context \"{name}\"; it has: {}",
+                "{files} has no context {name:?}; it has: {}",
                 names(&self.contexts)
             ))
         })?;
-        let origin = format!("context \"{name}\" of {files}");
+        let origin = format!("context {name:?} of {files}");
         let context = &context.content;
         let cluster = find(&self.clusters, &context.cluster).ok_or_else(|| {
             let known = names(&self.clusters);
-            let text = format!("{origin}: there is no cluster \"{}\"", context.cluster);
+            let text = format!("{origin}: there is no cluster {:?}", context.cluster);
             config_error(format!("{text}; correct the context's `cluster` to one of: {known}"))
         })?;
         let mut config = cluster.resolve(&origin)?;
@@ -50,7 +50,7 @@ impl Kubeconfig {
         if !context.user.is_empty() {
             let user = find(&self.users, &context.user).ok_or_else(|| {
                 let known = names(&self.users);
-                let text = format!("{origin}: there is no user \"{}\"", context.user);
+                let text = format!("{origin}: there is no user {:?}", context.user);
                 config_error(format!("{text}; correct the context's `user` to one of: {known}"))
             })?;
             user.resolve(&cluster.content, &mut config)?;
@@ -64,7 +64,9 @@ fn names<T>(entries: &[Named<T>]) -> String {
     if entries.is_empty() {
         return "(none)".to_owned();
     }
-    entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>().join(", ")
+    // Somebody else's text must not steer our terminal.
+    let names = entries.iter().map(|entry| entry.name.escape_debug().to_string());
+    names.collect::<Vec<_>>().join(", ")
 }
 
 impl<T> Named<T> {
@@ -83,7 +85,7 @@ impl<T> Named<T> {
             let text = text.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
                 let name = &self.name;
                 config_error(format!(
-                    "{origin}: {what}-data of \"{name}\" is no base64 of PEM text; write the output \
+                    "{origin}: {what}-data of {name:?} is no base64 of PEM text; write the output \
                      of `base64 -w0 FILE` there, or name the file under `{what}`"
                 ))
             })?;
@@ -100,14 +102,14 @@ impl Named<Cluster> {
         let name = &self.name;
         if cluster.server.is_empty() {
             return Err(config_error(format!(
-                "{origin}: cluster \"{name}\" names no server; write its address as `server`"
+                "{origin}: cluster {name:?} names no server; write its address as `server`"
             )));
         }
         let mut config = ClientConfig::at(&cluster.server, origin)?;
         if let Some(url) = cluster.proxy_url.as_ref().filter(|url| !url.is_empty()) {
             let named_by = format!("proxy-url of {origin}");
             let proxy = Proxy::parse(url.expose(), &named_by).map_err(|why| {
-                config_error(format!("{origin}: the proxy-url of cluster \"{name}\" {why}"))
+                config_error(format!("{origin}: the proxy-url of cluster {name:?} {why}"))
             })?;
             config.proxy = ProxyChoice::Through(Arc::new(proxy));
         }
@@ -122,7 +124,7 @@ impl Named<Cluster> {
         config.tls.insecure = cluster.insecure_skip_tls_verify;
         if config.tls.insecure && config.tls.ca.is_some() {
             return Err(config_error(format!(
-                "{origin}: cluster \"{name}\" has a certificate-authority and also \
+                "{origin}: cluster {name:?} has a certificate-authority and also \
                  insecure-skip-tls-verify; remove one"
             )));
         }
@@ -147,7 +149,7 @@ impl Named<User> {
             (None, None) => None,
             _ => {
                 return Err(config_error(format!(
-                    "{origin}: user \"{name}\" has a client certificate or a client key without \
+                    "{origin}: user {name:?} has a client certificate or a client key without \
                      the other; add it"
                 )));
             }
@@ -163,7 +165,7 @@ impl Named<User> {
         let username = user.username.as_ref().filter(|username| !username.is_empty());
         if token.is_some() && username.is_some() {
             return Err(config_error(format!(
-                "{}: user \"{}\" has a token and also a username; remove one",
+                "{}: user {:?} has a token and also a username; remove one",
                 config.origin, self.name
             )));
         }
@@ -185,7 +187,7 @@ impl Named<User> {
         }
         if let Some(provider) = &user.auth_provider {
             return Err(config_error(format!(
-                "{}: user \"{}\" uses the auth-provider \"{}\", which Kubernetes has removed; use \
+                "{}: user {:?} uses the auth-provider {:?}, which Kubernetes has removed; use \
                  an exec plugin",
                 config.origin, self.name, provider.name
             )));
@@ -201,7 +203,7 @@ impl Named<User> {
     ) -> Result<ExecPlugin, Error> {
         let refuse = |why: &str| {
             let (origin, name) = (&config.origin, &self.name);
-            config_error(format!("{origin}: the exec plugin of user \"{name}\" {why}"))
+            config_error(format!("{origin}: the exec plugin of user {name:?} {why}"))
         };
         let api_version = [V1, V1BETA1].into_iter().find(|known| *known == exec.api_version);
         let api_version = api_version.ok_or_else(|| {
@@ -253,7 +255,7 @@ impl Named<User> {
         let Some(who) = user.impersonate.as_ref().filter(|who| !who.is_empty()) else {
             if rest {
                 return Err(config_error(format!(
-                    "{}: user \"{}\" impersonates a uid, groups or extra without a user; write it \
+                    "{}: user {:?} impersonates a uid, groups or extra without a user; write it \
                      as `as`",
                     config.origin, self.name
                 )));

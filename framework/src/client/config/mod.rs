@@ -294,8 +294,8 @@ impl fmt::Debug for ClientConfig {
 
 fn parse_server(server: &str, origin: &str) -> Result<Uri, Error> {
     let wrong = || {
-        // What stands before an `@` may be a password.
-        let shown = if server.contains('@') { "that" } else { server };
+        // What stands before an `@`, or in a query, may be a password or a token.
+        let shown = if server.contains(['@', '?']) { "that" } else { server };
         config_error(format!("{origin}: `{shown}` is no server address; write https://host:port"))
     };
     // kubectl takes an address without a scheme for a plain one.

@@ -57,7 +57,7 @@ impl Impersonation {
         let mut add = |name: &str, value: &str| {
             let wrong = || {
                 config_error(format!(
-                    "{origin}: `{value}` cannot be impersonated: it fits no HTTP header; remove \
+                    "{origin}: {value:?} cannot be impersonated: it fits no HTTP header; remove \
                      line breaks and control characters"
                 ))
             };

@@ -129,6 +129,8 @@ struct Secure {
     farewell: watch::Sender<u32>,
     /// Lets `/stream` go on.
     go: Notify,
+    /// Client certificate that gets 401.
+    revoked: Mutex<Vec<u8>>,
 }
 
 fn der(pem: &str) -> CertificateDer<'static> {
@@ -170,6 +172,7 @@ impl Secure {
             connections: AtomicU32::new(0),
             farewell: watch::Sender::new(0),
             go: Notify::new(),
+            revoked: Mutex::default(),
         });
         tokio::spawn(Arc::clone(&this).accept(listener));
         (this, port)
@@ -186,7 +189,8 @@ impl Secure {
                 let mut farewell = this.farewell.subscribe();
                 let service = service_fn(move |request: http::Request<Incoming>| {
                     this.peers.lock().push(peer.clone());
-                    Arc::clone(&this).answer(request)
+                    let revoked = *this.revoked.lock() == peer;
+                    Arc::clone(&this).answer(request, revoked)
                 });
                 let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
                 let serving = builder.serve_connection(TokioIo::new(stream), service);
@@ -206,7 +210,11 @@ impl Secure {
     async fn answer(
         self: Arc<Self>,
         request: http::Request<Incoming>,
+        revoked: bool,
     ) -> Result<http::Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError> {
+        if revoked {
+            return Ok(response(401, "{}"));
+        }
         if request.uri().path() != "/stream" {
             return Ok(response(200, "{}"));
         }
@@ -329,6 +337,24 @@ async fn a9_a_client_certificate_rotated_under_load_loses_no_request_and_cuts_no
     assert!(stream.next().await.is_none());
 }
 
+/// All of them are refused at once; each finds the new certificate, whoever reads it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a9_a_client_certificate_revoked_under_load_is_replaced_by_the_new_one_in_every_request() {
+    let folder = folder("revoked-certificate");
+    let pki = Pki::new();
+    std::fs::write(folder.join("ca.crt"), &pki.ca).unwrap();
+    let mut current = write_identity(&folder, &pki);
+    let (server, port) = Secure::start(server_config(&pki, &[&pki])).await;
+    let client = secured(&folder, port);
+    client.send(get()).await.unwrap();
+    for _ in 0..5 {
+        let next = write_identity(&folder, &pki);
+        *server.revoked.lock() = std::mem::replace(&mut current, next);
+        load(&client).await;
+    }
+    assert!(server.connections() <= 12, "{}", server.connections());
+}
+
 #[tokio::test]
 async fn a9_a_ca_swapped_at_the_server_is_noticed_by_the_handshake_that_fails() {
     let folder = folder("ca");
@@ -394,7 +420,7 @@ async fn a9_another_client_certificate_of_a_plugin_leads_to_new_connections() {
     let folder = folder("plugin");
     let pki = Pki::new();
     let shown = folder.display();
-    // It expires at once, so that each request asks again.
+    // It has expired already, so that it is asked for again every 5 s.
     let script = format!("cat {shown}/credential");
     let credential = || {
         let (certificate, key) = pki.sign("admin", ExtendedKeyUsagePurpose::ClientAuth);
@@ -421,6 +447,7 @@ async fn a9_another_client_certificate_of_a_plugin_leads_to_new_connections() {
     client.send(get()).await.unwrap();
     assert_eq!((server.connections(), server.peers.lock().clone()), (1, vec![first; 2]));
     let second = credential();
+    pass(Duration::from_secs(5)).await;
     client.send(create()).await.unwrap();
     client.send(get()).await.unwrap();
     assert_eq!(server.connections(), 2);

@@ -1,5 +1,6 @@
 //! A scripted server over pipes, and what the client does with it on a paused clock.
 
+mod attacks;
 mod auth_rotation;
 mod building;
 mod calls;
