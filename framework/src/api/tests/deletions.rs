@@ -42,7 +42,7 @@ async fn the_answer_tells_whether_the_object_is_gone_or_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn options_go_into_the_body_and_a_dry_run_into_the_query() {
+async fn options_go_into_the_body_and_a_dry_run_into_both() {
     let echo = Echo::with([(200, json!({ "kind": "Status" }))]);
     let api = client(&echo).namespace::<ConfigMap>("shop");
     let delete = api.delete("home").resource_version("7").propagation(Propagation::Orphan);
@@ -56,10 +56,12 @@ async fn options_go_into_the_body_and_a_dry_run_into_the_query() {
         json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan",
             "gracePeriodSeconds": 5, "preconditions": { "resourceVersion": "7" },
+            "dryRun": ["All"],
         })
     );
     assert!(seen[1].0.ends_with("/configmaps?fieldSelector=a%3Db&dryRun=All"), "{}", seen[1].0);
     assert_eq!(seen[1].2["propagationPolicy"], "Background");
+    assert_eq!(seen[1].2["dryRun"], json!(["All"]));
 }
 
 #[test]
