@@ -135,6 +135,11 @@ fn span(request: &Prepared) -> Span {
     )
 }
 
+/// `timeout` after `now`; one that is beyond all clocks is as good as one of thirty years.
+pub(super) fn after(now: Instant, timeout: Duration) -> Instant {
+    now.checked_add(timeout).unwrap_or_else(|| now + Duration::from_secs(30 * 365 * 86_400))
+}
+
 pub(super) struct Call<'a> {
     out: Outgoing<'a>,
     pub(super) shared: &'a Shared,
@@ -171,7 +176,7 @@ impl<'a> Call<'a> {
             uri: attempt::uri(client, request)?,
             backoff: request.extra.backoff.clone().or_else(|| client.new_backoff()),
             span,
-            deadline: now + request.timeout.unwrap_or(shared.defaults.timeout),
+            deadline: after(now, request.timeout.unwrap_or(shared.defaults.timeout)),
             attempt: 0,
             refreshed: false,
             doubt: false,
@@ -255,7 +260,7 @@ impl<'a> Call<'a> {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));
         }
-        self.doubt |= self.request.verb.writes() && leaves_doubt(was);
+        self.doubt |= self.stores() && leaves_doubt(was);
         self.history.push(report::describe(&failure));
         let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
         self.metrics().count(&REST_RETRIES, &labels.each_ref().map(String::as_str), 1);
@@ -267,6 +272,11 @@ impl<'a> Call<'a> {
     /// Can what the server refused be replaced by asking its source again?
     fn refreshable(&self) -> bool {
         self.shared.credentials.refreshable() || self.shared.rotating.is_some()
+    }
+
+    /// Can it have an effect? Not a dry run.
+    fn stores(&self) -> bool {
+        self.request.verb.writes() && self.request.parameter("dryRun") != Some("All")
     }
 
     fn method(&self) -> &str {
@@ -334,7 +344,7 @@ impl<'a> Call<'a> {
         };
         self.count(&result);
         if mark.was_resent() {
-            self.doubt |= self.request.verb.writes();
+            self.doubt |= self.stores();
         }
         match (result, mark.take_refusal()) {
             (Err(_), Some(refusal)) => Err(Failure::Final(refusal)),

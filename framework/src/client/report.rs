@@ -6,6 +6,7 @@ use std::fmt;
 use super::attempt::Failure;
 use super::call::Call;
 use super::retry::{Outcome, Why, leaves_doubt};
+use super::trace::content_type;
 use crate::error::{BoxError, Doubt, Error, ErrorKind};
 
 impl Call<'_> {
@@ -24,6 +25,10 @@ impl Call<'_> {
                 };
                 if writes && leaves_doubt(outcome) {
                     error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
+                } else if self.doubt && code != 404 {
+                    // A refusal may be the echo of an earlier attempt that worked. Only that there
+                    // is no such object is certain, whatever came before.
+                    error.with_kind(ErrorKind::Ambiguous)
                 } else {
                     error
                 }
@@ -72,6 +77,7 @@ impl Call<'_> {
             host: self.shared.host.clone(),
             path: self.request.path.clone(),
             query: self.uri.query().unwrap_or_default().to_owned(),
+            content_type: content_type(&self.request.headers).to_owned(),
             body: self.request.body.clone(),
         })
     }

@@ -27,7 +27,7 @@ use tokio_util::task::AbortOnDropHandle;
 use tracing::Instrument;
 
 use super::attempt::{Outgoing, check_path, uri};
-use super::call::Shared;
+use super::call::{Shared, after};
 use super::connect::BoxIo;
 use super::retry::{Decision, Facts, MAX_RETRIES, Outcome, decide};
 use super::transport::{Attempt, TransportError, failed, for_http1};
@@ -74,7 +74,7 @@ impl Client {
         let span = tracing::debug_span!("upgrade", url = %request.template());
         let shared = &*self.shared;
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);
-        let deadline = shared.seams.clock.now() + timeout;
+        let deadline = after(shared.seams.clock.now(), timeout);
         let uri = uri(self, request)?;
         let call = Call { client: self, shared, request, uri, protocols, deadline };
         Box::pin(call.run().instrument(span)).await

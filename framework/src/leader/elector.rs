@@ -279,6 +279,8 @@ impl Shared {
             Some(Err(error)) => match error.kind() {
                 ErrorKind::Conflict | ErrorKind::AlreadyExists => Answer::Conflict,
                 ErrorKind::NotFound if *ask != Ask::Read => Answer::Conflict,
+                // A refusal after an attempt of ours that may have worked: the record tells.
+                _ if error.code() == Some(409) => Answer::Conflict,
                 _ => {
                     warn!(lease = %self.store.describe(), error = ?error, "an election request failed");
                     Answer::Failed

@@ -155,20 +155,53 @@ async fn a_write_without_a_connection_was_certainly_not_executed() {
     assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
 }
 
-/// Repeated after doubt, a refusal may be the echo of our own success.
+/// Repeated after doubt, a refusal may be the echo of our own success: it proves nothing.
 #[tokio::test(start_paused = true)]
-async fn a_conflict_after_a_repeated_write_says_that_it_may_be_our_own() {
+async fn g_r3_a_refusal_after_a_repeated_write_leaves_its_fate_unknown() {
     for first in [vec![Reply::Answer(504, "")], vec![Reply::Answer(200, "{}"), Reply::Cut]] {
         let idle = first.len() > 1;
-        let server = Server::with(first.into_iter().chain([Reply::Answer(409, "conflict")]));
-        let client = client(&server);
-        if idle {
-            client.send(get()).await.unwrap();
+        for code in [400, 401, 403, 409, 410, 422] {
+            let replies = first.iter().cloned().chain([Reply::Answer(code, "refused")]);
+            let server = Server::with(replies);
+            let client = client(&server);
+            if idle {
+                client.send(get()).await.unwrap();
+            }
+            let error = client.send(apply()).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Ambiguous, "{code}: {error}");
+            assert_eq!(error.code(), Some(code));
+            assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
+            assert_eq!(error.doubt().unwrap().path, apply().path);
+            assert!(!error.is_conflict(), "a loop over conflicts would do it twice");
         }
-        let error = client.send(apply()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict);
-        assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_r3_throttling_that_outlasts_a_doubtful_write_does_not_deny_it() {
+    let limit = Reply::With(429, "retry-after", "1000", "");
+    let server = Server::with([Reply::Answer(504, ""), limit]);
+    let error = client(&server).send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(1000)));
+}
+
+/// Whoever removed it: there is no such object now, and nothing to settle.
+#[tokio::test(start_paused = true)]
+async fn g_r3_a_repeated_deletion_that_finds_nothing_is_told_so() {
+    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(404, "gone")]);
+    let mut delete = apply();
+    (delete.verb, delete.method) = (Verb::Delete, Method::DELETE);
+    let error = client(&server).send(delete).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+    assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_a_repeated_dry_run_is_certain_because_nothing_was_stored() {
+    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(409, "there is one")]);
+    let error = client(&server).dry_run().send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
 }
 
 /// G-R4
