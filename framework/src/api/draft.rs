@@ -121,6 +121,9 @@ impl Draft {
 
     fn placed(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: &str) -> Self {
         let mut draft = Self::new(target, verb, namespace, Some(name));
+        if name.is_empty() {
+            draft.refuse("the name may not be empty; for the whole collection use Api::list");
+        }
         if draft.lacks_namespace(namespace) {
             draft.refuse("an object of a namespaced kind needs a namespace; use Client::namespace");
         }
@@ -334,7 +337,10 @@ impl Draft {
 }
 
 fn noun(info: &ResourceInfo, namespace: Option<&str>, name: Option<&str>) -> String {
-    let mut text = info.group_resource();
+    let mut text = match info.plural.is_empty() {
+        true => "objects of an unknown kind".to_owned(),
+        false => info.group_resource(),
+    };
     if let Some(name) = name {
         text.push_str(&format!(" \"{name}\""));
     }
