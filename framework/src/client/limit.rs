@@ -348,7 +348,7 @@ mod tests {
         }
         // The first goes first, and the last stays.
         let last = waiting.pop().unwrap();
-        drop(waiting.drain(..).collect::<Vec<_>>());
+        drop(waiting);
         bucket.accept(None).await.unwrap();
         assert!(started.elapsed() < SECOND + SECOND / 100, "{:?}", started.elapsed());
         last.await.unwrap();
