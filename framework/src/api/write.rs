@@ -40,8 +40,7 @@ impl FieldValidation {
 /// field; [`Ambiguous`](crate::ErrorKind::Ambiguous) when its fate is unknown, which
 /// [`Api::settle`](super::Api::settle) looks into. A write that was sent again after a doubtful
 /// failure and then refused is ambiguous too, because its own first attempt may have worked; of such
-/// an error [`code`](crate::Error::code) tells the refusal. Only a 404 stays
-/// [`NotFound`](crate::ErrorKind::NotFound).
+/// an error [`code`](crate::Error::code) tells the refusal.
 /// # Cancel safety
 /// Dropping it cancels the request; it may have been executed.
 #[must_use = "a request does nothing until it is awaited"]

@@ -310,7 +310,7 @@ impl<'a> Call<'a> {
         match self.shared.seams.clock.within(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
             Some(Err(error)) => {
-                let text = format!("cannot {}: no credentials", self.request.what);
+                let text = format!("cannot {}: no credentials: {error}", self.request.what);
                 Err(self.in_doubt(Error::new(error.kind(), text).because(error)))
             }
             None => {

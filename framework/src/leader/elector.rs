@@ -280,7 +280,9 @@ impl Shared {
                 ErrorKind::Conflict | ErrorKind::AlreadyExists => Answer::Conflict,
                 ErrorKind::NotFound if *ask != Ask::Read => Answer::Conflict,
                 // A refusal after an attempt of ours that may have worked: the record tells.
-                _ if error.code() == Some(409) => Answer::Conflict,
+                _ if *ask != Ask::Read && matches!(error.code(), Some(404 | 409)) => {
+                    Answer::Conflict
+                }
                 _ => {
                     warn!(lease = %self.store.describe(), error = ?error, "an election request failed");
                     Answer::Failed

@@ -75,3 +75,30 @@ fn a_deletion_with_a_precondition_is_safe_to_repeat() {
     assert!(repeatable(api.delete("home").dry_run()));
     assert!(!repeatable(api.delete("home").propagation(Propagation::Foreground)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn g_r3_a_repeated_deletion_by_uid_that_finds_the_object_gone_has_worked() {
+    let doubt = || (504, json!({ "kind": "Status", "code": 504 }));
+    let gone = || (404, json!({ "kind": "Status", "reason": "NotFound", "code": 404 }));
+    let conflict = |message: &str| {
+        (409, json!({ "kind": "Status", "reason": "Conflict", "code": 409, "message": message }))
+    };
+    let another = "Precondition failed: UID in precondition: u, UID in object meta: v";
+    let delete = async |echo: &Arc<Echo>| {
+        client(echo).namespace::<ConfigMap>("shop").delete("home").uid("u").await
+    };
+    for answer in [gone(), conflict(another)] {
+        let echo = Echo::with([doubt(), answer.clone()]);
+        let deleted = delete(&echo).await.unwrap();
+        assert!(deleted.is_gone() && deleted.uid() == "u");
+        assert_eq!(echo.seen().len(), 2);
+        // Without doubt it is what the server says.
+        assert!(!delete(&Echo::with([answer])).await.unwrap_err().is_ambiguous());
+    }
+    // Its own first attempt may have marked it, which makes another version.
+    let error = delete(&Echo::with([doubt(), conflict("another version")])).await.unwrap_err();
+    assert!(error.is_ambiguous(), "{error}");
+    let api = client(&Echo::with([doubt(), gone()])).namespace::<ConfigMap>("shop");
+    let error = api.delete("home").resource_version("7").await.unwrap_err();
+    assert!(error.is_ambiguous() && error.doubt().is_some(), "{error}");
+}

@@ -160,7 +160,7 @@ async fn a_write_without_a_connection_was_certainly_not_executed() {
 async fn g_r3_a_refusal_after_a_repeated_write_leaves_its_fate_unknown() {
     for first in [vec![Reply::Answer(504, "")], vec![Reply::Answer(200, "{}"), Reply::Cut]] {
         let idle = first.len() > 1;
-        for code in [400, 401, 403, 409, 410, 422] {
+        for code in [400, 401, 403, 404, 409, 410, 422] {
             let replies = first.iter().cloned().chain([Reply::Answer(code, "refused")]);
             let server = Server::with(replies);
             let client = client(&server);
@@ -186,15 +186,28 @@ async fn g_r3_throttling_that_outlasts_a_doubtful_write_does_not_deny_it() {
     assert_eq!(error.retry_after(), Some(Duration::from_secs(1000)));
 }
 
-/// Whoever removed it: there is no such object now, and nothing to settle.
+/// As of a field that the kind does not have: a typo, and no doubt about what happened.
 #[tokio::test(start_paused = true)]
-async fn g_r3_a_repeated_deletion_that_finds_nothing_is_told_so() {
-    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(404, "gone")]);
-    let mut delete = apply();
-    (delete.verb, delete.method) = (Verb::Delete, Method::DELETE);
-    let error = client(&server).send(delete).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-    assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
+async fn an_intent_that_fits_no_schema_was_certainly_not_applied() {
+    const TYPO: &str = r#"{"kind":"Status","status":"Failure","reason":"InternalError","code":500,
+        "message":"failed to create typed patch object (shop/w; v1, Kind=W): .spec.sizee: field not declared in schema"}"#;
+    let server = Server::with([Reply::Answer(500, TYPO)]);
+    let error = client(&server).send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+    assert!(error.to_string().contains("correct the intent"), "{error}");
+    assert_eq!(server.count(), 1);
+    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(500, TYPO)]);
+    let error = client(&server).send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_ends_out_of_time_tells_what_the_server_said_before() {
+    let server = Server::with([Reply::Answer(504, "too large a version"), Reply::Silence]);
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let text = error.to_string();
+    assert!(text.contains("before: "), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
