@@ -79,6 +79,8 @@ pub struct Doubt {
     pub path: String,
     /// Query as it was sent, without the question mark; empty for none.
     pub query: String,
+    /// Content type of the body; empty for none.
+    pub content_type: String,
     /// Body; empty for one that was streamed from a reader.
     pub body: Bytes,
 }

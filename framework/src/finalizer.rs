@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use crate::api::{Api, Patch};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::resource::{Resource, ResourceExt};
 
 /// How often a removal looks again after somebody else's write.
@@ -17,7 +17,7 @@ const TRIES: u32 = 4;
 /// Puts `finalizer` on `object`. `None` when the object is gone.
 ///
 /// # Errors
-/// [`ErrorKind::Conflict`] when somebody else wrote since `object` was read; whatever the API server
+/// [`Conflict`](crate::ErrorKind::Conflict) when somebody else wrote since `object` was read; whatever the API server
 /// says otherwise.
 pub async fn add<K: Resource>(
     api: &Api<K>,
@@ -33,7 +33,7 @@ pub async fn add<K: Resource>(
 /// is still there.
 ///
 /// # Errors
-/// [`ErrorKind::Conflict`] when others keep writing; whatever the API server says otherwise.
+/// [`Conflict`](crate::ErrorKind::Conflict) when others keep writing; whatever the API server says otherwise.
 pub async fn remove<K: Resource>(
     api: &Api<K>,
     object: &K,
@@ -61,7 +61,8 @@ pub(crate) async fn remove_from<K: Resource>(
     while newest.has_finalizer(finalizer) {
         let finalizers = others(&newest, finalizer).collect();
         match gone_is_none(api.patch(newest.name(), patch(&newest, finalizers)).await) {
-            Err(error) if error.kind() == ErrorKind::Conflict && tries < TRIES => {}
+            // Also one that an attempt of ours may have caused: it is decided anew from what is there.
+            Err(error) if error.code() == Some(409) && tries < TRIES => {}
             answer => {
                 let from = Some(newest.resource_version().to_owned());
                 return Ok(answer?.map(|object| Left { object, from }));
@@ -94,7 +95,8 @@ fn body(resource_version: &str, finalizers: &[&str]) -> Value {
 fn gone_is_none<K>(answer: Result<K, Error>) -> Result<Option<K>, Error> {
     match answer {
         Ok(object) => Ok(Some(object)),
-        Err(error) if error.is_not_found() => Ok(None),
+        // Also when an attempt of ours took the last finalizer off, and its answer was lost.
+        Err(error) if error.code() == Some(404) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -111,6 +111,10 @@ impl Options {
         self.grace = Some(period.as_secs());
     }
 
+    fn uid(&self) -> Option<String> {
+        self.preconditions.get("uid").and_then(Value::as_str).map(str::to_owned)
+    }
+
     /// Does it fail when the object is another by now?
     pub(crate) fn is_guarded(&self) -> bool {
         !self.preconditions.is_empty()
@@ -137,6 +141,14 @@ impl Options {
     }
 }
 
+/// Does a deletion by uid that was sent again after doubt show that this object is not there?
+fn shows_it_gone(error: &Error) -> bool {
+    let is_another =
+        || error.status().is_some_and(|status| status.message.contains("UID in precondition"));
+    error.is_ambiguous()
+        && (error.code() == Some(404) || (error.code() == Some(409) && is_another()))
+}
+
 /// A deletion about to be sent; await it for [what became of the object](Deleted).
 ///
 /// # Errors
@@ -155,7 +167,8 @@ impl<K> Delete<K> {
         Self { draft, options: Options::default(), _kind: PhantomData }
     }
 
-    /// Only if the object has this uid. It makes the deletion safe to repeat.
+    /// Only if the object has this uid. It makes the deletion safe to repeat: when a repetition finds
+    /// the object gone, that is [`Gone`](Deleted::Gone) and no error.
     pub fn uid(mut self, uid: &str) -> Self {
         self.options.precondition("uid", uid);
         self
@@ -213,7 +226,14 @@ impl<K: Resource> IntoFuture for Delete<K> {
     type IntoFuture = ApiFuture<'static, Deleted<K>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.finished().send(Deleted::of))
+        let uid = self.options.uid();
+        Box::pin(async move {
+            match (self.finished().send(Deleted::of).await, uid) {
+                // Deleted by an attempt whose answer was lost, or by somebody else meanwhile.
+                (Err(error), Some(uid)) if shows_it_gone(&error) => Ok(Deleted::Gone { uid }),
+                (result, _) => result,
+            }
+        })
     }
 }
 

@@ -4,6 +4,7 @@
 //! Here is what the kind decides: place, words for error texts, body, whether it may be repeated.
 //! Paths, their checks and the sending are those of [`Request`](crate::client::Request).
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ impl Target {
 }
 
 /// A request being put together.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Draft {
     pub(crate) target: Arc<Target>,
     pub(crate) verb: Verb,
@@ -71,6 +72,21 @@ pub(crate) struct Draft {
     /// Is the answer to hold metadata only?
     pub(super) metadata: bool,
     pub(super) mistake: Option<String>,
+}
+
+/// Of the body only the length: it may be a Secret.
+impl fmt::Debug for Draft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Draft")
+            .field("verb", &self.verb)
+            .field("object", &self.noun)
+            .field("subresource", &self.subresource)
+            .field("query", &self.query)
+            .field("form", &self.form)
+            .field("body", &format_args!("{} bytes", self.body.len()))
+            .field("mistake", &self.mistake)
+            .finish_non_exhaustive()
+    }
 }
 
 /// `object` as JSON bytes.
@@ -121,6 +137,9 @@ impl Draft {
 
     fn placed(target: &Arc<Target>, verb: Verb, namespace: Option<&str>, name: &str) -> Self {
         let mut draft = Self::new(target, verb, namespace, Some(name));
+        if name.is_empty() {
+            draft.refuse("the name may not be empty; for the whole collection use Api::list");
+        }
         if draft.lacks_namespace(namespace) {
             draft.refuse("an object of a namespaced kind needs a namespace; use Client::namespace");
         }
@@ -334,7 +353,10 @@ impl Draft {
 }
 
 fn noun(info: &ResourceInfo, namespace: Option<&str>, name: Option<&str>) -> String {
-    let mut text = info.group_resource();
+    let mut text = match info.plural.is_empty() {
+        true => "objects of an unknown kind".to_owned(),
+        false => info.group_resource(),
+    };
     if let Some(name) = name {
         text.push_str(&format!(" \"{name}\""));
     }

@@ -83,9 +83,11 @@ impl<K: Resource> Follow<K> {
     }
 
     async fn list(&mut self) -> Result<Seen<K>, Error> {
-        let mut list = self.api.list().fields(&self.selector()).await?;
+        let list = self.api.list().fields(&self.selector()).await?;
         self.version = Some(list.resource_version);
-        Ok(list.items.pop().map_or(Seen::Absent, Seen::There))
+        // Not every aggregated API server heeds the selector.
+        let own = list.items.into_iter().find(|object| object.name() == self.name);
+        Ok(own.map_or(Seen::Absent, Seen::There))
     }
 
     async fn open(&mut self, version: &str) -> Result<(), Error> {
@@ -117,7 +119,7 @@ impl<K: Resource> Follow<K> {
             }
         };
         self.version = Some(object.resource_version().to_owned());
-        Ok(Some(seen(object)))
+        Ok((object.name() == self.name).then(|| seen(object)))
     }
 
     /// Waits before the next try; gives an error back that will not pass.

@@ -51,6 +51,8 @@ pub struct ListStream<K> {
 enum Next {
     First,
     Token(String),
+    /// The server gave the token again that it was asked by.
+    Repeated,
     End,
 }
 
@@ -101,6 +103,10 @@ impl<K: Resource> ListStream<K> {
                 }
                 continue;
             }
+            if let Next::Repeated = self.next {
+                self.next = Next::End;
+                return Poll::Ready(Some(Err(self.draft.repeated_token())));
+            }
             let Some(fetching) = &mut self.fetching else {
                 match self.fetch() {
                     Some(fetching) => self.fetching = Some(fetching),
@@ -127,7 +133,7 @@ impl<K: Resource> ListStream<K> {
         let draft = match &self.next {
             Next::First => self.draft.clone(),
             Next::Token(token) => self.draft.next_page(token),
-            Next::End => return None,
+            Next::Repeated | Next::End => return None,
         };
         Some(Box::pin(draft.send(decode::page)))
     }
@@ -135,7 +141,11 @@ impl<K: Resource> ListStream<K> {
     fn turn(&mut self, page: Page<K>) {
         self.items = page.items.into_iter();
         self.resource_version = page.resource_version;
-        self.next = page.continue_token.map_or(Next::End, Next::Token);
+        self.next = match (page.continue_token, &self.next) {
+            (None, _) => Next::End,
+            (Some(token), Next::Token(asked)) if token == *asked => Next::Repeated,
+            (Some(token), _) => Next::Token(token),
+        };
     }
 
     /// `item`, if it was not told before.

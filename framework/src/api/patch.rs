@@ -1,11 +1,13 @@
 //! Changes to objects, in the four forms that API servers take.
 
+use std::fmt;
+
 use serde_json::Value;
 
 use crate::client::PatchType;
 
 /// A change to an object.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Patch {
     /// JSON merge patch (RFC 7386): what is named is set, `null` removes, lists are replaced.
     Merge(Value),
@@ -48,6 +50,13 @@ impl Patch {
             }
             Self::Apply(_) => true,
         }
+    }
+}
+
+/// Of the body only the length: it may be of a Secret.
+impl fmt::Debug for Patch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Patch({:?}, {} bytes)", self.form(), self.body().to_string().len())
     }
 }
 

@@ -204,6 +204,9 @@ impl<K: Resource> List<K> {
                 Ok(more) => {
                     list.items.extend(more.items);
                     list.continue_token = more.continue_token;
+                    if list.continue_token.as_ref() == Some(&token) {
+                        return Err(first.repeated_token());
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::Expired => {
                     return draft.send(decode).await;

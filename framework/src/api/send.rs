@@ -27,6 +27,15 @@ impl Draft {
         }
     }
 
+    /// A list that would never end.
+    pub(super) fn repeated_token(&self) -> Error {
+        let text = format!(
+            "cannot {}: the server gives the same continue token again and again",
+            self.what()
+        );
+        Error::new(ErrorKind::Decode, text)
+    }
+
     /// Method and content type.
     fn begun(&self) -> Request {
         let client = &self.target.client;
@@ -47,7 +56,8 @@ impl Draft {
             return Err(Error::new(ErrorKind::Usage, format!("cannot {what}: {mistake}")));
         }
         let info = &self.target.info;
-        let mut request = self.begun().group_version(&info.group, &info.version);
+        // First of all what is tried: a mistake further on is told with it.
+        let mut request = self.begun().describe(&what).group_version(&info.group, &info.version);
         request = request.resource(&info.plural);
         request = match (info.scope, &self.namespace) {
             (Scope::Cluster, _) => request.namespace_if_scoped("", false),
@@ -73,7 +83,7 @@ impl Draft {
         if self.repeatable {
             request = request.repeatable();
         }
-        Ok(request.body(self.body.clone()).describe(&what))
+        Ok(request.body(self.body.clone()))
     }
 
     /// The finished request.

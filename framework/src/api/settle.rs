@@ -1,11 +1,14 @@
 //! Finds out what became of a write whose fate is unknown, by reading the object.
 //!
 //! The verdict speaks of the effect, not of who caused it: that the object is now as the write wanted
-//! it, or that it certainly was not touched. What neither shows is unknown, and the text says why.
+//! it, or that it shows nothing of the write. What neither shows is unknown, and the text says why.
+
+mod judge;
 
 use percent_encoding::percent_decode_str;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+use self::judge::{Verdict, judge, text};
 use super::draft::{Draft, Target};
 use super::{Api, Get, decode};
 use crate::client::Verb;
@@ -31,14 +34,16 @@ impl<K: Resource> Api<K> {
     ///
     /// | the write | `Happened` | `NotHappened` |
     /// |---|---|---|
-    /// | create | the object is there and has every field that was sent | there is none |
+    /// | create | the object is there, not marked for deletion, and has every field that was sent | there is none |
     /// | replace | its version is another, and its content is what was sent, no more | it is at the version that was sent |
     /// | merge and strategic patch | its version is not the one that was sent, and it has every field as sent | it is at the version that was sent |
-    /// | JSON patch | the same, of `add`, `replace` and `remove` outside of lists | it is at the version that was sent |
-    /// | apply | it has every field that was sent (what the apply gave up is not looked at) | there is none |
+    /// | JSON patch | the same, of `add`, `replace` and `remove` outside of lists, values as a whole | it is at the version that was sent |
+    /// | apply | the server lists the fields that were sent as this manager's, no other ones, and they are as sent | there is none, or it is at the version that was sent |
     /// | delete | it is marked for deletion; [`Gone`](Settled::Gone) without it, or with another uid than was sent | it is not marked, and has the uid or version that was sent |
     ///
-    /// Of a write to `status` only the status counts, of others all but the status. Versions and
+    /// Of a write to `status` only the status counts; of others all but the status, which they may
+    /// write too and which therefore must not differ from what they sent of it (but of a create).
+    /// Fields that the server filled in or dropped make a replace or an apply unknown. Versions and
     /// uids can only be compared where the write carried them. Everything else is
     /// [`Unknown`](Settled::Unknown), such as a create with `generateName` (list by a label that only
     /// you set), the deletion of a collection, and other subresources.
@@ -109,16 +114,6 @@ impl<K: Resource> Api<K> {
 
 const NAMELESS: &str = "the server was to choose the name, or there were many objects: list them by \
                         a label that only you set";
-const GONE: &str = "the object is gone: it was deleted after the write, or before it";
-const OTHERS: &str = "an object of that name has other content: somebody else made it, or changed it \
-                      since";
-const OVERWRITTEN: &str = "the object is at another version and has other content: somebody else \
-                           wrote before or after; read it and decide again";
-const AGAIN: &str = "the object has other content: an apply may be sent again";
-const REPLACED: &str = "another object has its name now";
-const NO_UID: &str = "an object of that name is there, and no uid was sent that would tell whether \
-                      it is the same; send deletions with a uid";
-
 /// Where a write went.
 struct Place {
     namespace: Option<String>,
@@ -160,255 +155,9 @@ fn is_dry_run(doubt: &Doubt) -> bool {
     doubt.query.split('&').any(|parameter| parameter == "dryRun=All")
 }
 
-#[derive(Debug, PartialEq)]
-enum Verdict {
-    Happened,
-    Gone,
-    NotHappened,
-    Unknown(&'static str),
-}
-
-fn judge(doubt: &Doubt, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
-    match doubt.method.as_str() {
-        "DELETE" => judge_delete(sent, stored),
-        "POST" => match stored {
-            None => Verdict::NotHappened,
-            Some(stored) if wanted(sent, stored, status) => Verdict::Happened,
-            Some(_) => Verdict::Unknown(OTHERS),
-        },
-        method => judge_change(method == "PUT", sent, stored, status),
-    }
-}
-
-fn judge_delete(options: &Value, stored: Option<&Value>) -> Verdict {
-    let Some(stored) = stored else { return Verdict::Gone };
-    let asked = |key: &str| text(options, &format!("/preconditions/{key}"));
-    let (uid, version) = (asked("uid"), asked("resourceVersion"));
-    if uid.is_some() && uid != text(stored, "/metadata/uid") {
-        Verdict::Gone
-    } else if text(stored, "/metadata/deletionTimestamp").is_some() {
-        Verdict::Happened
-    } else if uid.is_some() || (version.is_some() && version == text(stored, VERSION)) {
-        Verdict::NotHappened
-    } else {
-        Verdict::Unknown(NO_UID)
-    }
-}
-
-const VERSION: &str = "/metadata/resourceVersion";
-
-fn judge_change(whole: bool, sent: &Value, stored: Option<&Value>, status: bool) -> Verdict {
-    // An apply names its kind; patches do not.
-    let apply = !whole && sent["apiVersion"].is_string() && sent["kind"].is_string();
-    let Some(stored) = stored else {
-        return if apply { Verdict::NotHappened } else { Verdict::Unknown(GONE) };
-    };
-    let operations = sent.as_array();
-    let version = match operations {
-        Some(operations) => operations
-            .iter()
-            .find(|operation| operation["op"] == "test" && operation["path"] == VERSION)
-            .and_then(|operation| operation["value"].as_str().map(str::to_owned)),
-        None => text(sent, VERSION),
-    };
-    let uid = text(sent, "/metadata/uid");
-    if uid.is_some() && uid != text(stored, "/metadata/uid") {
-        return Verdict::Unknown(REPLACED);
-    }
-    if version.is_some() && version == text(stored, VERSION) {
-        return Verdict::NotHappened;
-    }
-    let happened = match operations {
-        Some(operations) => operations.iter().all(|operation| is_done(operation, stored)),
-        None if whole => wanted(sent, stored, status) && wanted(stored, sent, status),
-        None => wanted(sent, stored, status),
-    };
-    match (happened, apply) {
-        (true, _) => Verdict::Happened,
-        (false, true) => Verdict::Unknown(AGAIN),
-        (false, false) => Verdict::Unknown(OVERWRITTEN),
-    }
-}
-
-fn text(value: &Value, pointer: &str) -> Option<String> {
-    value.pointer(pointer)?.as_str().filter(|text| !text.is_empty()).map(str::to_owned)
-}
-
-/// Does `stored` have everything that `sent` names, in what the write could change?
-fn wanted(sent: &Value, stored: &Value, status: bool) -> bool {
-    sent.is_object() && holds(&content(sent, status), Some(&content(stored, status)))
-}
-
-/// The parts of an object that its writers decide.
-fn content(object: &Value, status: bool) -> Value {
-    let mut kept = Map::new();
-    for (key, value) in object.as_object().into_iter().flatten() {
-        match key.as_str() {
-            "status" if status => kept.insert(key.clone(), value.clone()),
-            _ if status => None,
-            "apiVersion" | "kind" | "status" => None,
-            "metadata" => {
-                let own = ["labels", "annotations", "finalizers", "ownerReferences"];
-                let own = own.map(|key| (key.to_owned(), value[key].clone()));
-                kept.insert(key.clone(), Value::Object(own.into_iter().collect()))
-            }
-            _ => kept.insert(key.clone(), value.clone()),
-        };
-    }
-    Value::Object(kept)
-}
-
-/// Does `stored` have all of `written`? Empty, `null` and missing are the same.
-fn holds(written: &Value, stored: Option<&Value>) -> bool {
-    match (written, stored) {
-        (Value::Object(written), Some(Value::Object(stored))) => {
-            written.iter().all(|(key, value)| holds(value, stored.get(key)))
-        }
-        (Value::Array(written), Some(Value::Array(stored))) => {
-            written.len() == stored.len()
-                && written.iter().zip(stored).all(|(one, other)| holds(one, Some(other)))
-        }
-        (written, None) => is_empty(written),
-        (written, Some(stored)) => written == stored || (is_empty(written) && is_empty(stored)),
-    }
-}
-
-fn is_empty(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Object(map) => map.values().all(is_empty),
-        Value::Array(list) => list.is_empty(),
-        _ => false,
-    }
-}
-
-/// Does `stored` show what an operation of a JSON patch does?
-fn is_done(operation: &Value, stored: &Value) -> bool {
-    let path = operation["path"].as_str().unwrap_or_default();
-    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
-    // Places in lists move.
-    let in_list = stored.pointer(parent).is_some_and(Value::is_array);
-    match operation["op"].as_str() {
-        Some("test") => true,
-        Some("add" | "replace") if !in_list => {
-            stored.pointer(path).is_some_and(|value| holds(&operation["value"], Some(value)))
-        }
-        Some("remove") if !in_list => stored.pointer(path).is_none(),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use bytes::Bytes;
-    use http::Method;
-    use serde_json::json;
-
     use super::*;
-
-    fn verdict(method: Method, sent: &Value, stored: Option<Value>) -> Verdict {
-        let doubt = Doubt {
-            method,
-            host: String::new(),
-            path: String::new(),
-            query: String::new(),
-            body: Bytes::new(),
-        };
-        judge(&doubt, sent, stored.as_ref(), false)
-    }
-
-    fn map(version: &str, data: Value) -> Value {
-        json!({
-            "apiVersion": "v1", "kind": "ConfigMap", "data": data,
-            "metadata": { "name": "a", "uid": "u", "resourceVersion": version },
-        })
-    }
-
-    #[test]
-    fn a_creation_happened_when_the_object_has_all_that_was_sent() {
-        let sent =
-            json!({ "metadata": { "name": "a", "labels": { "l": "1" } }, "data": { "k": "1" } });
-        let mut stored = map("5", json!({ "k": "1", "defaulted": "x" }));
-        stored["metadata"]["labels"] = json!({ "l": "1", "more": "2" });
-        assert_eq!(verdict(Method::POST, &sent, None), Verdict::NotHappened);
-        assert_eq!(verdict(Method::POST, &sent, Some(stored.clone())), Verdict::Happened);
-        stored["data"]["k"] = json!("2");
-        assert_eq!(verdict(Method::POST, &sent, Some(stored)), Verdict::Unknown(OTHERS));
-    }
-
-    #[test]
-    fn a_replacement_is_judged_by_version_and_by_its_whole_content() {
-        let sent = map("5", json!({ "k": "1" }));
-        let put = |stored| verdict(Method::PUT, &sent, stored);
-        assert_eq!(put(Some(map("5", json!({ "k": "0" })))), Verdict::NotHappened);
-        assert_eq!(put(Some(map("6", json!({ "k": "1" })))), Verdict::Happened);
-        // A key that the replacement would have removed is still there.
-        let more = map("6", json!({ "k": "1", "old": "x" }));
-        assert_eq!(put(Some(more)), Verdict::Unknown(OVERWRITTEN));
-        assert_eq!(put(None), Verdict::Unknown(GONE));
-        let mut other = map("6", json!({ "k": "1" }));
-        other["metadata"]["uid"] = json!("another");
-        assert_eq!(put(Some(other)), Verdict::Unknown(REPLACED));
-    }
-
-    #[test]
-    fn patches_are_judged_by_what_they_name() {
-        let patch = |sent: Value, stored| verdict(Method::PATCH, &sent, Some(stored));
-        let now = map("6", json!({ "k": "1", "other": "x" }));
-        let merge = |data: Value| json!({ "data": data });
-        assert_eq!(patch(merge(json!({ "k": "1", "gone": null })), now.clone()), Verdict::Happened);
-        let missed = Verdict::Unknown(OVERWRITTEN);
-        assert_eq!(patch(merge(json!({ "other": null })), now.clone()), missed);
-        let guarded = json!({ "metadata": { "resourceVersion": "6" }, "data": { "k": "2" } });
-        assert_eq!(patch(guarded, now.clone()), Verdict::NotHappened);
-        let ops = json!([
-            { "op": "test", "path": "/metadata/resourceVersion", "value": "5" },
-            { "op": "replace", "path": "/data/k", "value": "1" },
-            { "op": "remove", "path": "/data/gone" },
-        ]);
-        assert_eq!(patch(ops.clone(), now.clone()), Verdict::Happened);
-        assert_eq!(patch(ops, map("5", json!({ "k": "0" }))), Verdict::NotHappened);
-        let mut listed = now;
-        listed["metadata"]["finalizers"] = json!(["a"]);
-        let add = json!([{ "op": "add", "path": "/metadata/finalizers/0", "value": "a" }]);
-        assert_eq!(patch(add, listed), Verdict::Unknown(OVERWRITTEN));
-    }
-
-    #[test]
-    fn an_apply_that_created_nothing_did_not_happen() {
-        let sent = map("", json!({ "k": "1" }));
-        assert_eq!(verdict(Method::PATCH, &sent, None), Verdict::NotHappened);
-        assert_eq!(
-            verdict(Method::PATCH, &sent, Some(map("6", json!({ "k": "1" })))),
-            Verdict::Happened
-        );
-        let other = Some(map("6", json!({ "k": "2" })));
-        assert_eq!(verdict(Method::PATCH, &sent, other), Verdict::Unknown(AGAIN));
-    }
-
-    #[test]
-    fn a_deletion_is_judged_by_mark_and_uid() {
-        let delete = |sent: Value, stored| verdict(Method::DELETE, &sent, stored);
-        let uid = |uid: &str| json!({ "preconditions": { "uid": uid } });
-        let there = map("6", json!({}));
-        assert_eq!(delete(Value::Null, None), Verdict::Gone);
-        assert_eq!(delete(Value::Null, Some(there.clone())), Verdict::Unknown(NO_UID));
-        assert_eq!(delete(uid("u"), Some(there.clone())), Verdict::NotHappened);
-        assert_eq!(delete(uid("before"), Some(there.clone())), Verdict::Gone);
-        let mut marked = there;
-        marked["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        assert_eq!(delete(uid("u"), Some(marked)), Verdict::Happened);
-    }
-
-    #[test]
-    fn a_status_write_is_judged_by_the_status_alone() {
-        let sent =
-            json!({ "metadata": { "resourceVersion": "5" }, "spec": 1, "status": { "a": 1 } });
-        let stored =
-            json!({ "metadata": { "resourceVersion": "6" }, "spec": 2, "status": { "a": 1 } });
-        assert_eq!(judge_change(true, &sent, Some(&stored), true), Verdict::Happened);
-        assert_ne!(judge_change(true, &sent, Some(&stored), false), Verdict::Happened);
-    }
 
     #[test]
     fn a_place_is_read_from_the_path_of_its_kind_only() {

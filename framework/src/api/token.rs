@@ -75,6 +75,12 @@ impl TokenRequest {
         self
     }
 
+    /// Checks and answers as usual; API servers store nothing of a token anyway.
+    pub fn dry_run(mut self) -> Self {
+        self.draft.dry_run();
+        self
+    }
+
     /// Total time for it with all retries. Default: the client's, 30 s.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);

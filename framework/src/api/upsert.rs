@@ -40,8 +40,10 @@ enum How {
 
 impl<K: Resource> Api<K> {
     /// Creates `object` if there is none of its name; otherwise lets `change` bring the stored one
-    /// to the wanted state and replaces it. `change` also runs on `object` before it is created. A
-    /// conflict is tried again from the read on, by [`Retries::DEFAULT_RETRY`].
+    /// to the wanted state and replaces it at the version that was read. `change` also runs on
+    /// `object` before it is created. A conflict is tried again from the read on, by
+    /// [`Retries::DEFAULT_RETRY`]; one that may stem from an attempt of ours that worked is
+    /// [`ErrorKind::Ambiguous`], so that no change is made twice.
     ///
     /// A replace writes the whole object: fields that `K` does not know, because the API server is
     /// newer, are removed. [`create_or_patch`](Self::create_or_patch) leaves them alone, and
@@ -133,6 +135,10 @@ impl<K: Resource> Api<K> {
         let mut wanted = stored.clone();
         change(&mut wanted);
         self.check_unmoved(&stored, &wanted)?;
+        // A change may put a whole object in the place of the stored one; what was read still guards.
+        let (own, read) = (wanted.metadata_mut(), stored.metadata());
+        own.resource_version.clone_from(&read.resource_version);
+        own.uid.clone_from(&read.uid);
         let Some(mut patch) = merge_diff(&json(&stored)?, &json(&wanted)?) else {
             return Ok(Upserted::Unchanged(stored));
         };

@@ -39,8 +39,8 @@ impl FieldValidation {
 /// [`Conflict`](crate::ErrorKind::Conflict) when somebody wrote before, or (for an apply) owns a
 /// field; [`Ambiguous`](crate::ErrorKind::Ambiguous) when its fate is unknown, which
 /// [`Api::settle`](super::Api::settle) looks into. A write that was sent again after a doubtful
-/// failure can end in `Conflict` or `NotFound` because its own first attempt worked; the text says
-/// so.
+/// failure and then refused is ambiguous too, because its own first attempt may have worked; of such
+/// an error [`code`](crate::Error::code) tells the refusal.
 /// # Cancel safety
 /// Dropping it cancels the request; it may have been executed.
 #[must_use = "a request does nothing until it is awaited"]

@@ -248,7 +248,7 @@ impl<'a> Call<'a> {
             let note = "not tried again, because too many requests of this client are failing";
             return Err(self.error(failure, Some(Why::Final)).note(note));
         }
-        self.doubt |= self.request.verb.writes() && leaves_doubt(was);
+        self.doubt |= self.stores() && leaves_doubt(was);
         self.history.push(report::describe(&failure));
         let labels = [failure.code(), self.method().to_owned(), self.shared.host.clone()];
         self.metrics().count(&REST_RETRIES, &labels.each_ref().map(String::as_str), 1);
@@ -260,6 +260,11 @@ impl<'a> Call<'a> {
     /// Can what the server refused be replaced by asking its source again?
     fn refreshable(&self) -> bool {
         self.shared.credentials.refreshable() || self.shared.rotating.is_some()
+    }
+
+    /// Can it have an effect? Not a dry run.
+    fn stores(&self) -> bool {
+        self.request.verb.writes() && self.request.parameter("dryRun") != Some("All")
     }
 
     fn method(&self) -> &str {
@@ -293,7 +298,7 @@ impl<'a> Call<'a> {
         match self.shared.seams.clock.within(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
             Some(Err(error)) => {
-                let text = format!("cannot {}: no credentials", self.request.what);
+                let text = format!("cannot {}: no credentials: {error}", self.request.what);
                 Err(self.in_doubt(Error::new(error.kind(), text).because(error)))
             }
             None => {
@@ -327,7 +332,7 @@ impl<'a> Call<'a> {
         };
         self.count(&result);
         if mark.was_resent() {
-            self.doubt |= self.request.verb.writes();
+            self.doubt |= self.stores();
         }
         match (result, mark.take_refusal()) {
             (Err(_), Some(refusal)) => Err(Failure::Final(refusal)),

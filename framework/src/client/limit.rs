@@ -4,6 +4,7 @@
 //! permit is awaited before each attempt; watches need none. Permits are given in the order in which
 //! they were asked for.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -48,6 +49,14 @@ pub struct TokenBucket {
 struct Bucket {
     full_at: Instant,
     used: u64,
+    /// Numbers below `used` that were given back; never more than wait at the same time.
+    returned: BTreeSet<u64>,
+}
+
+impl Bucket {
+    fn full(at: Instant) -> Self {
+        Self { full_at: at, used: 0, returned: BTreeSet::new() }
+    }
 }
 
 /// A permit that is due later.
@@ -62,7 +71,7 @@ struct Reservation<'a> {
 impl TokenBucket {
     /// A full bucket. A `qps` that is not above zero never refills; a `burst` of 0 counts as 1.
     pub fn new(qps: f64, burst: u32, clock: Clock) -> Self {
-        let bucket = Mutex::new(Bucket { full_at: clock.now(), used: 0 });
+        let bucket = Mutex::new(Bucket::full(clock.now()));
         Self { qps: if qps > 0.0 { qps } else { 0.0 }, burst: burst.max(1), clock, bucket }
     }
 
@@ -71,15 +80,22 @@ impl TokenBucket {
         let now = self.clock.now();
         let mut bucket = self.bucket.lock();
         if self.after(bucket.full_at, bucket.used).is_some_and(|full| full <= now) {
-            *bucket = Bucket { full_at: now, used: 0 };
+            *bucket = Bucket::full(now);
         }
-        let number = bucket.used;
+        // A bucket holds no more than its burst: what was given back long ago has run over.
+        let refilled = now.saturating_duration_since(bucket.full_at).as_secs_f64() * self.qps;
+        if !bucket.returned.is_empty() {
+            bucket.returned = bucket.returned.split_off(&(refilled as u64));
+        }
+        let number = bucket.returned.first().copied().unwrap_or(bucket.used);
         let late = (number + 1).saturating_sub(u64::from(self.burst));
         let due = self.after(bucket.full_at, late).ok_or(None)?.max(now);
         if deadline.is_some_and(|deadline| due > deadline) {
             return Err(Some(due - now));
         }
-        bucket.used += 1;
+        if !bucket.returned.remove(&number) {
+            bucket.used += 1;
+        }
         Ok(Reservation { owner: self, number, full_at: bucket.full_at, due, kept: false })
     }
 
@@ -96,9 +112,9 @@ impl TokenBucket {
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         let mut bucket = self.owner.bucket.lock();
-        // Those who came later have their moments already; only the last can be taken back.
-        if !self.kept && bucket.full_at == self.full_at && bucket.used == self.number + 1 {
-            bucket.used -= 1;
+        // Those who came later have their moments already; the next to come has this one.
+        if !self.kept && bucket.full_at == self.full_at {
+            bucket.returned.insert(self.number);
         }
     }
 }
@@ -318,6 +334,35 @@ mod tests {
         }
         bucket.accept(None).await.unwrap();
         assert!(started.elapsed() < SECOND + SECOND / 100, "{:?}", started.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_10_many_who_stop_waiting_in_any_order_cost_those_behind_them_nothing() {
+        let bucket = bucket(1.0, 2);
+        assert!(bucket.try_accept() && bucket.try_accept());
+        let started = Instant::now();
+        let mut waiting: Vec<_> = (0..20).map(|_| Box::pin(bucket.accept(None))).collect();
+        for one in &mut waiting {
+            let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(one.as_mut().poll(&mut cx).is_pending());
+        }
+        // The first goes first, and the last stays.
+        let last = waiting.pop().unwrap();
+        drop(waiting);
+        bucket.accept(None).await.unwrap();
+        assert!(started.elapsed() < SECOND + SECOND / 100, "{:?}", started.elapsed());
+        last.await.unwrap();
+        // What was given back is no more than a burst, however long nobody came.
+        let bucket = self::bucket(1.0, 2);
+        assert!(bucket.try_accept() && bucket.try_accept());
+        let mut waiting: Vec<_> = (0..20).map(|_| Box::pin(bucket.accept(None))).collect();
+        for one in &mut waiting {
+            let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+            assert!(one.as_mut().poll(&mut cx).is_pending());
+        }
+        drop(waiting);
+        tokio::time::advance(SECOND * 15).await;
+        assert_eq!((0..20).filter(|_| bucket.try_accept()).count(), 2);
     }
 
     /// Upstream: `TestRatePrecisionBug`.

@@ -39,6 +39,12 @@ impl<'a> Place<'a> {
         Some(Self { root, rest, namespace })
     }
 
+    /// The first segment behind the object's name, such as `status`.
+    pub(super) fn subresource(&self) -> Option<&'a str> {
+        let resource = if self.namespace.is_some() { 2 } else { 0 };
+        self.rest.split('/').nth(resource + 2).filter(|text| !text.is_empty())
+    }
+
     /// The same place in `namespace`, for a path that names none.
     pub(super) fn within(&self, namespace: &str) -> String {
         format!("{}/namespaces/{namespace}/{}", self.root, self.rest)

@@ -187,7 +187,10 @@ impl fmt::Debug for Headers<'_> {
 
 /// Does a header carry credentials?
 pub(super) fn is_secret(name: &HeaderName, value: &HeaderValue) -> bool {
-    value.is_sensitive() || [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name)
+    const WORDS: &[&str] = &["token", "secret", "password", "api-key", "apikey"];
+    value.is_sensitive()
+        || [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE, SET_COOKIE].contains(name)
+        || WORDS.iter().any(|word| name.as_str().contains(word))
 }
 
 pub(super) struct Length(pub(super) usize);
@@ -207,6 +210,8 @@ mod tests {
         let mut request = Prepared::get("/api/v1/namespaces/shop/secrets/key", "get a secret");
         request.body = Bytes::from_static(b"canary");
         request.headers.insert(AUTHORIZATION, http::HeaderValue::from_static("Bearer canary"));
+        request.headers.insert("x-auth-token", http::HeaderValue::from_static("canary"));
+        request.headers.insert("X-Api-Key", http::HeaderValue::from_static("canary"));
         request.headers.insert("x-kept", http::HeaderValue::from_static("shown"));
         let text = format!("{request:?} {request:#?}");
         assert!(!text.contains("canary"), "{text}");

@@ -3,16 +3,19 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use super::Verb;
 use super::attempt::Failure;
 use super::call::Call;
-use super::retry::{Outcome, Why, leaves_doubt};
-use crate::error::{BoxError, Doubt, Error, ErrorKind};
+use super::retry::{MAX_RETRY_AFTER, Outcome, Why, leaves_doubt};
+use super::trace::content_type;
+use crate::error::{ApiStatus, BoxError, Doubt, Error, ErrorKind};
 
 impl Call<'_> {
     /// What the caller gets to read.
     pub(super) fn error(&self, failure: Failure, why: Option<Why>) -> Error {
         let what = &self.request.what;
         let writes = self.request.verb.writes();
+        let out_of_time = matches!(&failure, Failure::Broken { outcome: Outcome::TimedOut, .. });
         let error = match failure {
             Failure::Final(error) => return self.in_doubt(error),
             Failure::Status { status, code, retry_after, .. } => {
@@ -22,8 +25,13 @@ impl Call<'_> {
                     ErrorKind::Unauthorized => error.note(&self.shared.credentials.advice()),
                     _ => error,
                 };
-                if writes && leaves_doubt(outcome) {
+                if self.request.verb == Verb::Apply && is_untyped(&error) && !self.doubt {
+                    error.note("nothing was executed: correct the intent")
+                } else if writes && leaves_doubt(outcome) {
                     error.with_kind(ErrorKind::Ambiguous).note("it may have been executed")
+                } else if self.doubt {
+                    // A refusal may be the echo of an earlier attempt that worked.
+                    error.with_kind(ErrorKind::Ambiguous)
                 } else {
                     error
                 }
@@ -33,15 +41,22 @@ impl Call<'_> {
         let error = match why {
             Some(Why::WaitTooLong(wait)) => {
                 let seconds = wait.as_secs();
-                let left = self.remaining().as_secs();
+                let than = match wait > MAX_RETRY_AFTER {
+                    true => format!("the {} s that are obeyed", MAX_RETRY_AFTER.as_secs()),
+                    false => format!("the {} s that are left", self.remaining().as_secs()),
+                };
                 error.note(&format!(
-                    "the server asks to wait {seconds} s, which is more than the 60 s that are \
-                     obeyed or the {left} s that are left"
+                    "the server asks to wait {seconds} s, which is more than {than}"
                 ))
             }
             Some(Why::BodyGone) => {
                 error.note("not tried again, because its body is read from a reader, once")
             }
+            _ => error,
+        };
+        // Out of time, what the server said before is the better reason.
+        let error = match self.history.last() {
+            Some(before) if out_of_time => error.note(&format!("before: {before}")),
             _ => error,
         };
         let error =
@@ -72,6 +87,7 @@ impl Call<'_> {
             host: self.shared.host.clone(),
             path: self.request.path.clone(),
             query: self.uri.query().unwrap_or_default().to_owned(),
+            content_type: content_type(&self.request.headers).to_owned(),
             body: self.request.body.clone(),
         })
     }
@@ -109,6 +125,14 @@ impl Call<'_> {
             None => error,
         }
     }
+}
+
+/// Does an API server say that an intent does not fit the kind's schema? It does so by 500, long
+/// before anything is stored.
+fn is_untyped(error: &Error) -> bool {
+    let says =
+        |status: &ApiStatus| status.message.starts_with("failed to create typed patch object");
+    error.code() == Some(500) && error.status().is_some_and(says)
 }
 
 /// What an attempt ended in, for the history of a call.

@@ -29,6 +29,9 @@ const SECRETS: &[&str] = &[
     "password",
     "kubectl.kubernetes.io/last-applied-configuration",
 ];
+/// What other names of secrets end with, without case and separators.
+const ENDINGS: &[&str] =
+    &["password", "passwd", "secret", "token", "apikey", "privatekey", "secretkey", "accesskey"];
 /// Kinds that are left out as a whole.
 const KINDS: &[&str] = &["Secret", "SecretList", "TokenRequest", "TokenReview", "ExecCredential"];
 /// Their resources.
@@ -76,7 +79,7 @@ pub(super) fn answer(
     }
 }
 
-fn content_type(headers: &HeaderMap) -> &str {
+pub(super) fn content_type(headers: &HeaderMap) -> &str {
     headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
@@ -117,6 +120,14 @@ fn is_sensitive(path: &str) -> bool {
     RESOURCES.contains(&resource) || parts.nth(1) == Some("token")
 }
 
+/// Is what a member of this name holds better left out? `secretName` and `tokenExpirationSeconds` are
+/// not secret; `clientSecret` and `DB_PASSWORD` are.
+fn names_secret(name: &str) -> bool {
+    let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
+    let plain = plain.to_ascii_lowercase();
+    SECRETS.contains(&name) || ENDINGS.iter().any(|ending| plain.ends_with(ending))
+}
+
 fn redact(value: &mut Value) {
     let secret_kind =
         |object: &Value| object["kind"].as_str().is_some_and(|kind| KINDS.contains(&kind));
@@ -129,10 +140,12 @@ fn redact(value: &mut Value) {
         Value::Object(members) => {
             // An operation of a JSON patch names the member in its path.
             let patched = members.get("path").and_then(Value::as_str).is_some_and(|path| {
-                path.split('/').any(|part| SECRETS.contains(&part.replace("~1", "/").as_str()))
+                path.split('/').any(|part| names_secret(&part.replace("~1", "/")))
             });
+            // A variable of a container's environment names itself beside its value.
+            let named = members.get("name").and_then(Value::as_str).is_some_and(names_secret);
             for (name, member) in members.iter_mut() {
-                if SECRETS.contains(&name.as_str()) || (patched && name == "value") {
+                if names_secret(name) || ((patched || named) && name == "value") {
                     *member = LEFT_OUT.into();
                 } else {
                     redact(member);
@@ -208,6 +221,18 @@ mod tests {
             (pods, r#"{"kind":"List","items":[{"kind":"Secret","x":"canary"}]}"#),
             (pods, r#"{"data":{"a":"canary"},"stringData":["canary"]}"#),
             (pods, r#"{"deep":[{"token":"canary","password":"canary"}]}"#),
+            (pods, r#"{"deep":[{"adminPassword":"canary","client_secret":"canary"}]}"#),
+            (
+                pods,
+                r#"{"spec":{"apiKey":"canary","privateKey":["canary"],"BEARER_TOKEN":"canary"}}"#,
+            ),
+            (pods, r#"{"spec":{"env":[{"name":"DB_PASSWORD","value":"canary"}]}}"#),
+            (
+                pods,
+                r#"{"d\u0061ta":{"a":"canary"},"k\u0069nd":"X","x":{"kind":"S\u0065cret","y":"canary"}}"#,
+            ),
+            (pods, r#"[{"op":"replace","path":"","value":{"kind":"Secret","x":"canary"}}]"#),
+            (pods, r#"[{"op":"add","path":"/spec/adminPassword","value":"canary"}]"#),
             (pods, r#"[{"op":"add","path":"/data/a","value":"canary"}]"#),
             (
                 pods,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::catalog::{ApiResource, ApiVersion, Catalog, Freshness};
+use super::document::is_segment;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
@@ -131,6 +132,14 @@ impl Catalog {
     /// Those of [`Discovery::find`](super::Discovery::find) that concern the names.
     pub fn find(&self, argument: &str) -> Result<&ApiResource, Error> {
         let wanted = || format!("the resource {argument:?}");
+        if !is_segment(argument) {
+            let text = format!(
+                "cannot find {}: that is no name of a resource; name one such as `pods`, \
+                 `deployments.apps` or `deployments.v1.apps`",
+                wanted()
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
         let (name, rest) = argument.split_once('.').unwrap_or((argument, ""));
         let mut places = Vec::new();
         if !argument.contains('.') {

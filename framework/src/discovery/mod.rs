@@ -31,7 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::client::Client;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
 /// A catalog older than this is read anew, which costs two small answers where nothing changed.
@@ -158,6 +158,14 @@ impl Discovery {
     /// As [`catalog`](Self::catalog).
     pub async fn resource_of(&self, api_version: &str, kind: &str) -> Result<ResourceInfo, Error> {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        let is_group = group.is_empty() != api_version.contains('/');
+        if !is_group || !document::is_segment(version) {
+            let text = format!(
+                "cannot find the kind {kind:?} of {api_version:?}: that is no apiVersion, such as \
+                 `v1` or `apps/v1`"
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
         self.resource_for(kind, Some(group), Some(version)).await
     }
 

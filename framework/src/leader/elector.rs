@@ -279,6 +279,10 @@ impl Shared {
             Some(Err(error)) => match error.kind() {
                 ErrorKind::Conflict | ErrorKind::AlreadyExists => Answer::Conflict,
                 ErrorKind::NotFound if *ask != Ask::Read => Answer::Conflict,
+                // A refusal after an attempt of ours that may have worked: the record tells.
+                _ if *ask != Ask::Read && matches!(error.code(), Some(404 | 409)) => {
+                    Answer::Conflict
+                }
                 _ => {
                     warn!(lease = %self.store.describe(), error = ?error, "an election request failed");
                     Answer::Failed

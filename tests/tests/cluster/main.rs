@@ -13,6 +13,7 @@ mod discovery;
 mod gadget;
 mod leadership;
 mod list_watch;
+mod lost_answers;
 mod refusals;
 mod rights;
 mod verbs;

@@ -42,7 +42,7 @@ async fn the_answer_tells_whether_the_object_is_gone_or_waits() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn options_go_into_the_body_and_a_dry_run_into_the_query() {
+async fn options_go_into_the_body_and_a_dry_run_into_both() {
     let echo = Echo::with([(200, json!({ "kind": "Status" }))]);
     let api = client(&echo).namespace::<ConfigMap>("shop");
     let delete = api.delete("home").resource_version("7").propagation(Propagation::Orphan);
@@ -56,10 +56,12 @@ async fn options_go_into_the_body_and_a_dry_run_into_the_query() {
         json!({
             "apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Orphan",
             "gracePeriodSeconds": 5, "preconditions": { "resourceVersion": "7" },
+            "dryRun": ["All"],
         })
     );
     assert!(seen[1].0.ends_with("/configmaps?fieldSelector=a%3Db&dryRun=All"), "{}", seen[1].0);
     assert_eq!(seen[1].2["propagationPolicy"], "Background");
+    assert_eq!(seen[1].2["dryRun"], json!(["All"]));
 }
 
 #[test]
@@ -72,4 +74,31 @@ fn a_deletion_with_a_precondition_is_safe_to_repeat() {
     assert!(repeatable(api.delete("home").resource_version("7")));
     assert!(repeatable(api.delete("home").dry_run()));
     assert!(!repeatable(api.delete("home").propagation(Propagation::Foreground)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_r3_a_repeated_deletion_by_uid_that_finds_the_object_gone_has_worked() {
+    let doubt = || (504, json!({ "kind": "Status", "code": 504 }));
+    let gone = || (404, json!({ "kind": "Status", "reason": "NotFound", "code": 404 }));
+    let conflict = |message: &str| {
+        (409, json!({ "kind": "Status", "reason": "Conflict", "code": 409, "message": message }))
+    };
+    let another = "Precondition failed: UID in precondition: u, UID in object meta: v";
+    let delete = async |echo: &Arc<Echo>| {
+        client(echo).namespace::<ConfigMap>("shop").delete("home").uid("u").await
+    };
+    for answer in [gone(), conflict(another)] {
+        let echo = Echo::with([doubt(), answer.clone()]);
+        let deleted = delete(&echo).await.unwrap();
+        assert!(deleted.is_gone() && deleted.uid() == "u");
+        assert_eq!(echo.seen().len(), 2);
+        // Without doubt it is what the server says.
+        assert!(!delete(&Echo::with([answer])).await.unwrap_err().is_ambiguous());
+    }
+    // Its own first attempt may have marked it, which makes another version.
+    let error = delete(&Echo::with([doubt(), conflict("another version")])).await.unwrap_err();
+    assert!(error.is_ambiguous(), "{error}");
+    let api = client(&Echo::with([doubt(), gone()])).namespace::<ConfigMap>("shop");
+    let error = api.delete("home").resource_version("7").await.unwrap_err();
+    assert!(error.is_ambiguous() && error.doubt().is_some(), "{error}");
 }

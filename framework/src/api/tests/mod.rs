@@ -181,9 +181,9 @@ async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     let client = client(&echo);
     let all = client.all::<ConfigMap>();
     let shop = client.namespace::<ConfigMap>("shop");
-    usage(shop.get("").await, "name may not be empty");
+    usage(shop.get("").await, "name may not be empty; for the whole collection use Api::list");
     usage(shop.get("..").await, "would change the path");
-    usage(shop.get("a/b").await, "would change the path");
+    usage(shop.get("a/b").await, "cannot get configmaps \"a/b\" in \"shop\": `a/b` is no name");
     usage(shop.delete("a%2f").await, "would change the path");
     usage(client.namespace::<ConfigMap>("").get("x").await, "namespace is empty");
     usage(client.namespace::<ConfigMap>("a/b").list().await, "would change the path");
@@ -197,6 +197,8 @@ async fn what_cannot_be_meant_is_refused_before_it_is_sent() {
     usage(shop.apply("home", &json!({"metadata": {"name": "x"}})).await, "another name");
     usage(shop.apply("home", &json!(1)).await, "no object");
     usage(client.all::<DynamicObject>().list().await, "Client::dynamic");
+    let unknown = client.namespace::<DynamicObject>("shop").list().await;
+    usage(unknown, "cannot list objects of an unknown kind in \"shop\": the kind is not known");
     let mut elsewhere = configmap("home", "1");
     elsewhere.metadata.namespace = Some("other".into());
     usage(shop.replace(&elsewhere).await, "\"other\"");

@@ -140,3 +140,27 @@ async fn any_other_error_ends_the_stream() {
     assert!(stream.next().await.is_none());
     assert_eq!(echo.seen().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_repeats_its_token_does_not_keep_a_list_going_for_ever() {
+    let echo = Echo::with([(200, page(&["a"], "t1")), (200, page(&["b"], "t1"))]);
+    let mut stream = stream(&echo);
+    assert_eq!(stream.next().await.unwrap().unwrap().metadata.name.as_deref(), Some("a"));
+    assert_eq!(stream.next().await.unwrap().unwrap().metadata.name.as_deref(), Some("b"));
+    let error = stream.next().await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("continue token"), "{error}");
+    assert!(stream.next().await.is_none());
+    assert_eq!(echo.seen().len(), 2);
+    let echo = Echo::with([(200, page(&["a"], "t1")), (200, page(&[], "t1"))]);
+    let error = client(&echo).all::<ConfigMap>().list().await.unwrap_err();
+    assert!(error.to_string().contains("continue token"), "{error}");
+    assert_eq!(echo.seen().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_page_that_has_a_successor_is_no_end() {
+    let answers = || [(200, page(&[], "t1")), (200, page(&[], "t2")), (200, page(&["a"], ""))];
+    assert_eq!(names(&mut stream(&Echo::with(answers()))).await, ["a"]);
+    let list = client(&Echo::with(answers())).all::<ConfigMap>().list().await.unwrap();
+    assert_eq!(list.items.len(), 1);
+}

@@ -105,3 +105,60 @@ async fn a_change_may_not_move_the_object() {
     usage(api.create_or_update(&configmap("home", ""), rename).await, "another name");
     assert_eq!(verbs(&echo), ["GET"]);
 }
+
+/// The first replace worked and its answer was lost; the conflict of the second is our own.
+#[tokio::test(start_paused = true)]
+async fn g_r3_a_change_whose_answer_was_lost_is_not_made_a_second_time() {
+    let count = |map: &mut ConfigMap| {
+        let data = map.data.get_or_insert_default();
+        let n: u32 = data.get("n").map_or(0, |n| n.parse().unwrap());
+        data.insert("n".into(), (n + 1).to_string());
+    };
+    let script = || {
+        let mut after = held("red", "6");
+        after["data"]["n"] = json!("1");
+        [
+            (200, held("red", "5")),
+            status(504, "Timeout"),
+            status(409, "Conflict"),
+            (200, after.clone()),
+            (200, after),
+        ]
+    };
+    let echo = Echo::with(script());
+    let api = client(&echo).namespace::<ConfigMap>("shop");
+    let sent = |echo: &Echo| {
+        let seen = echo.seen().into_iter().filter(|(line, ..)| !line.starts_with("GET"));
+        seen.map(|(_, _, body)| body["data"]["n"].clone()).collect::<Vec<_>>()
+    };
+    let _ = api.create_or_update(&configmap("home", ""), count).await;
+    assert_eq!(sent(&echo), [json!("1"), json!("1")]);
+    let echo = Echo::with(script());
+    let api = client(&echo).namespace::<ConfigMap>("shop");
+    let _ = retry_on_conflict(api.client(), Retries::DEFAULT_RETRY, || async {
+        let mut map = api.get("home").await?;
+        count(&mut map);
+        api.replace(&map).await
+    })
+    .await;
+    assert_eq!(sent(&echo), [json!("1"), json!("1")]);
+}
+
+/// As of a change that puts a whole object in the place of the stored one.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_forgets_the_version_is_guarded_by_the_one_that_was_read() {
+    let echo = Echo::with([(200, held("red", "5"))]);
+    let api = client(&echo).namespace::<ConfigMap>("shop");
+    let whole = |map: &mut ConfigMap| {
+        let mut new = configmap("home", "");
+        new.metadata.resource_version = None;
+        new.metadata.namespace = Some("shop".into());
+        new.data = Some([("color".to_owned(), "blue".to_owned())].into());
+        *map = new;
+    };
+    api.create_or_update(&configmap("home", ""), whole).await.unwrap();
+    let (line, _, body) = &echo.seen()[1];
+    assert!(line.starts_with("PUT "), "{line}");
+    assert_eq!(body["metadata"]["resourceVersion"], "5");
+    assert_eq!(body["metadata"]["uid"], "u");
+}

@@ -141,3 +141,17 @@ async fn a_deletion_that_does_not_end_names_the_finalizers() {
     let text = error.to_string();
     assert!(error.is_timeout() && text.contains("example.dev/a, example.dev/b"), "{text}");
 }
+
+/// As aggregated API servers have been seen to do.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_ignores_the_selector_does_not_pass_another_object_off() {
+    let mut other = deployment("other", "6", true);
+    other["metadata"]["name"] = json!("api");
+    let echo = Echo::text([
+        list(&[deployment("u", "5", false), other.clone()], "9"),
+        events(&[("MODIFIED", other.clone()), ("DELETED", other)]),
+        events(&[("MODIFIED", deployment("u", "12", true))]),
+    ]);
+    let done = wait(&echo).await.unwrap();
+    assert_eq!(done.metadata.uid.as_deref(), Some("u"));
+}

@@ -56,3 +56,27 @@ async fn a_call_may_have_a_time_of_its_own() {
     api.replace(&home).timeout(time).await.unwrap();
     assert!(echo.lines().iter().all(|line| line.contains("timeout=3s")), "{:?}", echo.lines());
 }
+
+#[test]
+fn no_debug_output_shows_what_is_written() {
+    use k8s_openapi::api::core::v1::Secret;
+    let secret: Secret = serde_json::from_value(json!({
+        "metadata": { "name": "home", "namespace": "shop", "resourceVersion": "5" },
+        "stringData": { "password": "canary" },
+    }))
+    .unwrap();
+    let api = Client::offline().namespace::<Secret>("shop");
+    let body = json!({ "stringData": { "password": "canary" } });
+    let patch = Patch::Merge(body.clone());
+    let texts = [
+        format!("{:?} {:#?}", api.create(&secret), api.replace(&secret)),
+        format!("{:?} {:#?}", api.apply("home", &body), api.patch("home", patch.clone())),
+        format!("{patch:?} {patch:#?}"),
+        format!("{:?}", api.subresource::<Value>("home", "status").replace(&body)),
+        format!("{:?}", api.subresource::<Value>("home", "status").create(&body)),
+    ];
+    for text in texts {
+        assert!(!text.contains("canary") && !text.contains("99, 97, 110"), "{text}");
+        assert!(text.contains("bytes"), "{text}");
+    }
+}

@@ -49,6 +49,25 @@ impl From<Vec<u8>> for Body {
     }
 }
 
+impl From<&'static [u8]> for Body {
+    fn from(bytes: &'static [u8]) -> Self {
+        Self::Bytes(Bytes::from_static(bytes))
+    }
+}
+
+impl From<String> for Body {
+    fn from(text: String) -> Self {
+        Self::Bytes(text.into())
+    }
+}
+
+/// The text itself, not the name of a file.
+impl From<&'static str> for Body {
+    fn from(text: &'static str) -> Self {
+        Self::Bytes(Bytes::from_static(text.as_bytes()))
+    }
+}
+
 impl From<PathBuf> for Body {
     fn from(path: PathBuf) -> Self {
         Self::File(path)

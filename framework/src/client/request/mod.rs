@@ -52,6 +52,13 @@ impl PatchType {
             Self::Apply => "application/apply-patch+yaml",
         }
     }
+
+    /// What a media type says, parameters left aside.
+    pub(crate) fn of(content_type: &str) -> Option<Self> {
+        let name = content_type.split(';').next().unwrap_or_default().trim();
+        let all = [Self::Json, Self::Merge, Self::Strategic, Self::Apply];
+        all.into_iter().find(|form| form.content_type().eq_ignore_ascii_case(name))
+    }
 }
 
 /// A request being put together, to any path of an API server, one setter at a time.

@@ -6,7 +6,7 @@ use http::{HeaderValue, Uri};
 
 use super::params::duration;
 use super::watch::RawWatch;
-use super::{Front, Request};
+use super::{Front, PatchType, Request};
 use crate::client::{ByteStream, Prepared, Response, Verb, attempt, call, place, trace};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Scope;
@@ -102,7 +102,10 @@ impl Request {
             .params
             .iter()
             .any(|(name, value)| name == "watch" && matches!(value.as_str(), "true" | "1" | ""));
-        let verb = self.address.verb(&self.method, self.apply, watch || asked);
+        // An apply may be repeated; what is sent under another media type is none.
+        let media_type = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let apply = self.apply && media_type.and_then(PatchType::of) == Some(PatchType::Apply);
+        let verb = self.address.verb(&self.method, apply, watch || asked);
         let what = self.words.clone().unwrap_or_else(|| self.address.what(&self.method, verb));
         let refuse = |why: &str| Error::new(ErrorKind::Usage, format!("cannot {what}: {why}"));
         if let Some(mistake) = &self.mistake {

@@ -155,20 +155,66 @@ async fn a_write_without_a_connection_was_certainly_not_executed() {
     assert_eq!(error.kind(), ErrorKind::Connect, "{error}");
 }
 
-/// Repeated after doubt, a refusal may be the echo of our own success.
+/// Repeated after doubt, a refusal may be the echo of our own success: it proves nothing.
 #[tokio::test(start_paused = true)]
-async fn a_conflict_after_a_repeated_write_says_that_it_may_be_our_own() {
+async fn g_r3_a_refusal_after_a_repeated_write_leaves_its_fate_unknown() {
     for first in [vec![Reply::Answer(504, "")], vec![Reply::Answer(200, "{}"), Reply::Cut]] {
         let idle = first.len() > 1;
-        let server = Server::with(first.into_iter().chain([Reply::Answer(409, "conflict")]));
-        let client = client(&server);
-        if idle {
-            client.send(get()).await.unwrap();
+        for code in [400, 401, 403, 404, 409, 410, 422] {
+            let replies = first.iter().cloned().chain([Reply::Answer(code, "refused")]);
+            let server = Server::with(replies);
+            let client = client(&server);
+            if idle {
+                client.send(get()).await.unwrap();
+            }
+            let error = client.send(apply()).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Ambiguous, "{code}: {error}");
+            assert_eq!(error.code(), Some(code));
+            assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
+            assert_eq!(error.doubt().unwrap().path, apply().path);
+            assert!(!error.is_conflict(), "a loop over conflicts would do it twice");
         }
-        let error = client.send(apply()).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Conflict);
-        assert!(error.to_string().contains("an earlier attempt may have worked"), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_r3_throttling_that_outlasts_a_doubtful_write_does_not_deny_it() {
+    let limit = Reply::With(429, "retry-after", "1000", "");
+    let server = Server::with([Reply::Answer(504, ""), limit]);
+    let error = client(&server).send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(1000)));
+}
+
+/// As of a field that the kind does not have: a typo, and no doubt about what happened.
+#[tokio::test(start_paused = true)]
+async fn an_intent_that_fits_no_schema_was_certainly_not_applied() {
+    const TYPO: &str = r#"{"kind":"Status","status":"Failure","reason":"InternalError","code":500,
+        "message":"failed to create typed patch object (shop/w; v1, Kind=W): .spec.sizee: field not declared in schema"}"#;
+    let server = Server::with([Reply::Answer(500, TYPO)]);
+    let error = client(&server).send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Server, "{error}");
+    assert!(error.to_string().contains("correct the intent"), "{error}");
+    assert_eq!(server.count(), 1);
+    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(500, TYPO)]);
+    let error = client(&server).send(apply()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Ambiguous, "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_ends_out_of_time_tells_what_the_server_said_before() {
+    let server = Server::with([Reply::Answer(504, "too large a version"), Reply::Silence]);
+    let error = client(&server).send(get()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    let text = error.to_string();
+    assert!(text.contains("before: "), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_a_repeated_dry_run_is_certain_because_nothing_was_stored() {
+    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(409, "there is one")]);
+    let error = client(&server).dry_run().send(create()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "{error}");
 }
 
 /// G-R4

@@ -396,3 +396,49 @@ async fn the_server_is_told_the_smaller_of_two_timeouts() {
     request.timeout(Duration::from_secs(20)).object(&json!({})).send().await.unwrap();
     assert_eq!(server.seen()[0].target, "/x?a=b&fieldManager=windlass&timeout=5s");
 }
+
+#[tokio::test(start_paused = true)]
+async fn g_r1_a_timeout_beyond_all_clocks_is_a_long_one() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    let mut request = get();
+    request.timeout = Some(Duration::MAX);
+    client.send(request).await.unwrap();
+    client.get().abs_path(["/version"]).timeout(Duration::MAX).stream().await.unwrap();
+    let api = client.namespace::<k8s_openapi::api::core::v1::ConfigMap>("shop");
+    api.get("home").timeout(Duration::MAX).await.unwrap();
+}
+
+/// Upstream: `TestConnectionResetByPeerIsRetried`: three attempts, and for reads only.
+#[tokio::test(start_paused = true)]
+async fn mechanism_12_a_reset_by_the_peer_is_tried_again_until_it_passes_for_reads_only() {
+    let cuts = || [Reply::Cut, Reply::Cut, Reply::Answer(200, "{}")];
+    let server = Server::with(cuts());
+    let version = |client: &Client| client.get().abs_path(["/version"]);
+    let started = tokio::time::Instant::now();
+    version(&client(&server)).send().await.unwrap();
+    assert_eq!(server.count(), 3);
+    assert!(started.elapsed() < Duration::from_millis(700), "jitter below 200 and 400 ms");
+    for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+        let server = Server::with(cuts());
+        let request = client(&server).verb(method.clone()).abs_path(["/version"]);
+        assert_eq!(request.send().await.unwrap_err().kind(), ErrorKind::Ambiguous, "{method}");
+        assert_eq!(server.count(), 1, "{method}");
+    }
+    // Also for a stream and a watch.
+    let server = Server::with(cuts());
+    drop(version(&client(&server)).stream().await.unwrap());
+    drop(version(&client(&server)).watch().await.unwrap());
+    assert_eq!(server.count(), 4);
+}
+
+/// A patch of another form is none that may be repeated, whatever the request began as.
+#[tokio::test(start_paused = true)]
+async fn mechanism_12_an_apply_under_another_media_type_is_a_patch() {
+    let server = Server::with([Reply::Answer(504, ""), Reply::Answer(200, "{}")]);
+    let patch = client(&server).patch(crate::client::PatchType::Apply).abs_path(["/api/v1/a/b"]);
+    let patch = patch.content_type("application/json-patch+json").body("[]");
+    assert_eq!(patch.prepare().unwrap().verb, Verb::Patch);
+    assert_eq!(patch.send().await.unwrap_err().kind(), ErrorKind::Ambiguous);
+    assert_eq!(server.count(), 1);
+}

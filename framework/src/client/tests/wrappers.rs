@@ -172,3 +172,131 @@ async fn raw_writes_carry_the_field_manager_unless_they_name_one_and_deletes_do_
         ["/a?fieldManager=me", "/b?fieldManager=me", "/c?fieldManager=you", "/d", "/e"]
     );
 }
+
+/// What each request carried in its body.
+fn bodies(server: &Server) -> Vec<serde_json::Value> {
+    let read = |seen: Seen| serde_json::from_slice(&seen.body).unwrap_or_default();
+    server.seen().into_iter().map(read).collect()
+}
+
+/// Upstream: an API server that gets options in the body does not read those of the query.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_is_a_dry_run_says_so_in_its_body_too_where_it_has_one() {
+    let server = Server::with([Reply::Answer(200, r#"{"kind":"Status","status":"Success"}"#)]);
+    let plain = client(&server);
+    let dry = plain.dry_run();
+    let maps = dry.namespace::<ConfigMap>("shop");
+    maps.delete("home").uid("u").await.unwrap();
+    maps.delete_collection().propagation(crate::api::Propagation::Orphan).await.unwrap();
+    plain.namespace::<ConfigMap>("shop").delete("home").uid("u").dry_run().await.unwrap();
+    let raw = |client: &Client| client.delete().group_version("", "v1").resource("nodes").name("a");
+    let options = json!({ "gracePeriodSeconds": 0, "dryRun": [] });
+    raw(&dry).object(&options).send().await.unwrap();
+    raw(&plain).object(&options).param("dryRun", "All").send().await.unwrap();
+    for body in bodies(&server) {
+        assert_eq!(body["dryRun"], json!(["All"]), "{body}");
+    }
+    assert_eq!(bodies(&server)[0]["preconditions"], json!({ "uid": "u" }));
+    assert_eq!(bodies(&server)[3]["gracePeriodSeconds"], 0);
+    assert!(targets(&server).iter().all(|target| target.contains("dryRun=All")));
+    let sent = server.count();
+    for body in [&b"k8s\0protobuf"[..], b"[]", b"kind: DeleteOptions"] {
+        let error = raw(&dry).body(Bytes::from_static(body)).send().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+    }
+    let streamed = raw(&dry).body(crate::client::Body::reader(&b"{}"[..]));
+    assert_eq!(streamed.send().await.unwrap_err().kind(), ErrorKind::Usage);
+    // Without a body the query is what counts.
+    raw(&dry).send().await.unwrap();
+    assert_eq!(server.count(), sent + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_client_sends_nothing_that_knows_no_dry_run() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = client(&server).dry_run();
+    let pod = |request: Request| {
+        request.group_version("", "v1").namespace("shop").resource("pods").name("a")
+    };
+    let service = |request: Request| {
+        request.group_version("", "v1").namespace("shop").resource("services").name("web")
+    };
+    for request in [
+        pod(client.post()).subresource(["exec"]),
+        pod(client.get()).subresource(["exec"]).param("command", "rm"),
+        pod(client.get()).subresource(["attach"]),
+        pod(client.get()).subresource(["portforward"]),
+        service(client.post()).subresource(["proxy", "orders"]),
+        service(client.delete()).subresource(["proxy"]),
+        client.post().abs_path(["/debug/flags/v"]),
+        client.put().abs_path(["/apis"]),
+    ] {
+        let error = request.send().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert!(error.to_string().contains("dry run"), "{error}");
+    }
+    assert_eq!(server.count(), 0);
+    service(client.get()).subresource(["proxy", "orders"]).send().await.unwrap();
+    pod(client.post()).subresource(["eviction"]).object(&json!({})).send().await.unwrap();
+    assert_eq!(server.count(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verb_that_reads_sends_no_method_that_writes() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let plain = client(&server);
+    for client in [plain.clone(), plain.dry_run()] {
+        for method in [Method::DELETE, Method::POST, Method::PUT, Method::PATCH] {
+            let path = "/api/v1/nodes/a".to_owned();
+            let request = Prepared::new(Verb::Get, method, path, "delete it".to_owned());
+            let error = client.send(request).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        }
+    }
+    assert_eq!(server.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bound_client_refuses_paths_that_are_spelled_in_disguise() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let bound = client(&server).in_namespace("shop");
+    for uri in [
+        "/api/v1/%6eamespaces/other/pods",
+        "/%61pi/v1/namespaces/other/pods",
+        "/api/v1/namespace%73/other/pods/a",
+        "/api%2Fv1/namespaces/other/pods",
+        "/api/v1/watch/namespaces/other/pods",
+        "/api/v1/watch/pods",
+        "/api/v1/namespaces/shop/%2e%2e/other/pods",
+        "/api/v1/namespaces/shop/%2E/../other/pods",
+    ] {
+        for request in [
+            bound.get().request_uri(uri),
+            bound.get().request_uri(uri).namespace_if_scoped("", false),
+        ] {
+            let error = request.send().await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage, "{uri}: {error}");
+        }
+    }
+    assert_eq!(server.count(), 0);
+    // A name may carry what has to be encoded.
+    let name = "/api/v1/namespaces/shop/configmaps/a%20b";
+    bound.get().request_uri(name).send().await.unwrap();
+    assert_eq!(targets(&server), [name]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_cannot_be_bound_to_what_is_no_namespace() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    for namespace in ["", "a/pods/b", "..", "a%2fb", "a?b"] {
+        let bound = client(&server).in_namespace(namespace);
+        for error in [
+            bound.all::<ConfigMap>().get("home").await.unwrap_err(),
+            bound.all::<ConfigMap>().list().await.unwrap_err(),
+            bound.get().group_version("", "v1").resource("pods").send().await.unwrap_err(),
+        ] {
+            assert_eq!(error.kind(), ErrorKind::Usage, "{namespace:?}: {error}");
+        }
+    }
+    assert_eq!(server.count(), 0);
+}

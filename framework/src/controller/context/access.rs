@@ -103,7 +103,7 @@ impl<C: Reconciler> Context<C> {
                 self.deleted::<K>(key, &answer);
                 Ok(())
             }
-            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) if error.code() == Some(404) => Ok(()),
             Err(error) => Err(error),
         }
     }

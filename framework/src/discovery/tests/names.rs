@@ -149,3 +149,18 @@ fn a_kind_and_a_plural_map_to_each_other() {
         assert!(catalog.serves(&resource.info));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_name_is_the_callers_mistake() {
+    let catalog = catalog();
+    for argument in ["", "deploy/web", "a b", "..", "a?b"] {
+        let error = catalog.find(argument).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{error}");
+        assert!(error.to_string().contains("no name of a resource"), "{error}");
+    }
+    let discovery = crate::client::Client::offline().discovery();
+    for api_version in ["", "a/b/c", "/v1", "apps/", "apps//v1"] {
+        let error = discovery.resource_of(api_version, "X").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{api_version}: {error}");
+    }
+}
