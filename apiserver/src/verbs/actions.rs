@@ -64,8 +64,10 @@ fn evict(core: &Core, call: &Call, eviction: &Value) -> Result<Answer, ApiError>
     let held = call.find(core)?;
     check_budgets(core, call, &held.value)?;
     let main = Call { subresource: String::new(), ..call.clone() };
-    let options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
-    if !options.dry_run && !call.options.dry_run {
+    let mut options = options::delete(&options::Query::default(), &eviction["deleteOptions"])?;
+    // The parameter of the URL counts for the deletion, too.
+    options.dry_run |= call.options.dry_run;
+    if !options.dry_run {
         disrupt(core, call)?;
     }
     delete::delete(core, &main, &options, &mut Vec::new())?;

@@ -1,11 +1,16 @@
 //! How a client reaches its server: TCP and TLS, or a pipe in memory.
 
 use std::fmt::{self, Debug};
-use std::future::Future;
+use std::future::{Future, Ready, ready};
 use std::io;
 use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite};
+use tower::Service;
+
+use super::transport::{HttpRequest, HttpResponse, Stack};
+use crate::error::{Error, ErrorKind};
 
 /// A byte stream in both directions.
 pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -92,13 +97,57 @@ pub trait Connect: Debug + Send + Sync + 'static {
     }
 }
 
+const OFFLINE: &str = "this client is offline: it was made without a cluster";
+
 /// No connection at all.
 #[derive(Debug)]
 pub(super) struct Nowhere;
 
 impl Connect for Nowhere {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
-        let text = "this client is offline: it was made without a cluster";
-        Box::pin(async move { Err(io::Error::new(io::ErrorKind::NotConnected, text)) })
+        Box::pin(async { Err(io::Error::new(io::ErrorKind::NotConnected, OFFLINE)) })
+    }
+}
+
+/// Stands in for the transport of a client that reaches nothing: a lost connection would be tried
+/// again, what can never work is not.
+#[derive(Clone, Debug)]
+pub(super) struct Offline;
+
+impl Offline {
+    pub(super) fn new(_: Stack) -> Self {
+        Self
+    }
+}
+
+impl Service<HttpRequest> for Offline {
+    type Response = HttpResponse;
+    type Error = Error;
+    type Future = Ready<Result<HttpResponse, Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: HttpRequest) -> Self::Future {
+        ready(Err(Error::new(ErrorKind::Connect, OFFLINE)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Namespace;
+    use tokio::time::Instant;
+
+    use crate::client::Client;
+    use crate::error::ErrorKind;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_offline_client_fails_at_once_and_says_why() {
+        let start = Instant::now();
+        let error = Client::offline().all::<Namespace>().list().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Connect);
+        assert!(error.to_string().contains("this client is offline"), "{error}");
+        assert_eq!(start.elapsed(), std::time::Duration::ZERO);
     }
 }

@@ -61,6 +61,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tower::layer::layer_fn;
+
 use crate::api::Api;
 use crate::discovery::Discovery;
 use crate::error::Error;
@@ -112,7 +114,9 @@ impl Client {
     /// A client that reaches nothing: every request fails at once. For what needs a client but no
     /// cluster, such as printing an operator's manifests.
     pub fn offline() -> Self {
-        Self::over(Arc::new(connect::Nowhere), Seams::system())
+        Self::builder()
+            .layer(layer_fn(connect::Offline::new))
+            .build_over(Arc::new(connect::Nowhere))
     }
 
     /// Clock, randomness and metrics that this client uses.

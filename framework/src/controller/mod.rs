@@ -33,8 +33,9 @@ use std::future::Future;
 
 use crate::resource::Resource;
 
-/// What reconcilers return.
-pub type Result<T = Action> = std::result::Result<T, Failure>;
+/// What reconcilers return. With both parameters it is the one of the standard library, so that
+/// importing the [`prelude`](crate::prelude) takes no name away.
+pub type Result<T = Action, E = Failure> = std::result::Result<T, E>;
 
 /// Brings the world in line with one object. Level-based: it is told which object, never why.
 #[diagnostic::on_unimplemented(

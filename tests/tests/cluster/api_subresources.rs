@@ -103,6 +103,25 @@ async fn an_eviction_asks_the_disruption_budget() {
 }
 
 #[tokio::test]
+async fn an_eviction_as_a_dry_run_leaves_the_pod() {
+    let bench = Bench::start().await;
+    let pods: Api<Pod> = created(
+        &bench,
+        json!({ "metadata": { "name": "web" }, "spec": {
+            "containers": [{ "name": "web", "image": "nginx:1.29" }],
+        }}),
+    )
+    .await;
+    let uid = pods.get("web").await.unwrap().uid().to_owned();
+    pods.evict("web").dry_run().await.unwrap();
+    let rehearsal = bench.cluster.client().dry_run();
+    let rehearsed: Api<Pod> = rehearsal.namespace(bench.cluster.namespace());
+    rehearsed.evict("web").uid(&uid).await.unwrap();
+    let pod = pods.get("web").await.unwrap();
+    assert!(pod.uid() == uid && !pod.is_terminating(), "{pod:?}");
+}
+
+#[tokio::test]
 #[ignore = "needs the real API server"]
 async fn a_token_of_a_service_account_is_issued_for_its_time() {
     let bench = Bench::start().await;
