@@ -44,6 +44,12 @@ pub(crate) fn frames(data: &[u8]) {
     }
 }
 
+/// A body in gzip: in pieces as in one, whatever it holds.
+pub(crate) fn gzip(data: &[u8]) {
+    let (lengths, body) = lengths(data);
+    assert_eq!(probe::inflate(pieces(body, lengths)), probe::inflate([body]));
+}
+
 /// Complete lines that are not blank; of those beyond the limit the beginning.
 fn lines(body: &[u8], limit: usize) -> Vec<(bool, Vec<u8>)> {
     let mut lines: Vec<_> = body.split(|byte| *byte == b'\n').collect();

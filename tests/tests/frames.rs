@@ -217,6 +217,22 @@ fn error_bodies_and_retry_after_become_a_status_whatever_they_hold() {
 }
 
 #[test]
+fn a7_gzip_is_the_same_however_it_is_cut() {
+    // Every flag of a header: texts that end at a zero, extra fields of a length, a checksum.
+    let header = (0..32_u8).prop_map(|flags| vec![0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 0]);
+    // Stored blocks, so that soup comes through; the checksum is mostly wrong.
+    let block = soup().prop_map(|text| {
+        let length = u16::try_from(text.len()).unwrap_or_default();
+        let (low, high) = (length.to_le_bytes(), (!length).to_le_bytes());
+        [&[1][..], &low, &high, &text, &[0; 8]].concat()
+    });
+    let member =
+        (header, prop_oneof![block, soup()]).prop_map(|(head, rest)| [head, rest].concat());
+    let bodies = proptest::collection::vec(member, 0..3).prop_map(|members| members.concat());
+    assert_eq!(run(targets::gzip, bodies, 1000, &cuts()), 1000 * cuts().len() as u64);
+}
+
+#[test]
 fn a_kubeconfig_of_any_text_is_a_config_or_an_error() {
     const LINES: &[&str] = &[
         "apiVersion: v1",
@@ -253,13 +269,14 @@ fn a_kubeconfig_of_any_text_is_a_config_or_an_error() {
 #[test]
 fn the_seeds_of_the_fuzz_targets_pass() {
     type Target = fn(&[u8]);
-    let all: [(&str, Target); 6] = [
+    let all: [(&str, Target); 7] = [
         ("frames", targets::frames),
         ("list", targets::list),
         ("skim", targets::skim),
         ("status", targets::status),
         ("kubeconfig", targets::kubeconfig),
         ("headers", targets::headers),
+        ("gzip", targets::gzip),
     ];
     for (name, target) in all {
         let folder = format!("{}/fuzz/seeds/{name}", env!("CARGO_MANIFEST_DIR"));

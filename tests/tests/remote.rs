@@ -283,6 +283,8 @@ async fn a_kubelet_that_dies_is_no_end_of_the_command() {
         world.kubelet.program.kill().unwrap();
         let error = soon(session.wait()).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
+        // Until it is gone, its socket may yet take a connection.
+        world.kubelet.program.wait().unwrap();
         // Now nobody is there; either the upgrade says so or the session.
         let again = async {
             let again = world.pods.exec("db-0", &["echo"], ExecOptions::default()).await?;

@@ -93,6 +93,12 @@ pub fn path(object: &[u8], offset: usize) -> String {
     path_at(object, offset)
 }
 
+/// What comes out of a gzip body in pieces, and whether it ends between two members; `None` when it
+/// is none.
+pub fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<(Vec<u8>, bool)> {
+    crate::client::inflate(pieces)
+}
+
 /// The Status of an error answer, with its `Retry-After` if it has one.
 pub fn status(code: u16, retry_after: Option<&[u8]>, body: &[u8]) -> ApiStatus {
     let code = StatusCode::from_u16(code).unwrap_or(StatusCode::IM_A_TEAPOT);

@@ -4,7 +4,7 @@
 //! the end, so that a kind costs little code. What cannot be sent (an empty name, a name with a
 //! slash, a namespaced object without a namespace) fails as [`ErrorKind::Usage`] before anything is
 //! sent. Typed, dynamic and metadata-only objects go through the same [`Api`]. Not here: caching
-//! (informers), and watches that never end.
+//! (informers).
 //!
 //! | you want | call |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | all objects, of one version | [`Api::list`], awaited |
 //! | all objects one by one, in little memory | [`Api::list`] and [`List::stream`] |
 //! | one page | [`List::limit`], [`List::continue_token`] |
-//! | what changes, once | [`Api::watch`]; for a cache, an [informer](crate::informer) |
+//! | what changes, once | [`Api::watch`]; over lost connections [`Watch::resuming`]; for a cache, an [informer](crate::informer) |
 //! | a new object | [`Api::create`] |
 //! | your fields in an object, whatever it was | [`Api::apply`], [`Api::apply_status`] |
 //! | the whole object, unless somebody wrote | [`Api::replace`] |
@@ -70,7 +70,7 @@ pub use subresource::Subresource;
 pub use token::{Token, TokenRequest};
 pub use upsert::Upserted;
 pub use wait::Condition;
-pub use watch::{Watch, WatchEvent, WatchStream};
+pub use watch::{ResumingWatch, Watch, WatchEvent, WatchStream};
 pub use write::{FieldValidation, Write};
 
 use std::fmt;

@@ -1,4 +1,7 @@
-//! Watches of one connection, typed. Informers do not build on this: they resume, and decode late.
+//! Watches, typed: of one connection, or of one after another (`resume`). Informers do not build on
+//! this: they list, too, and decode late.
+
+mod resume;
 
 use std::fmt;
 use std::future::IntoFuture;
@@ -15,6 +18,8 @@ use crate::client::{RawEvent, RawWatch};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
 use crate::wire::EventType;
+
+pub use resume::ResumingWatch;
 
 const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 

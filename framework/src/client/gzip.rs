@@ -343,6 +343,24 @@ impl Decoder {
     }
 }
 
+/// What comes out of `pieces`, and whether that ends between two members; `None` when it is no gzip.
+/// For the fuzz targets.
+pub(crate) fn inflate<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Option<(Vec<u8>, bool)> {
+    let mut decoder = Decoder::new();
+    let mut plain = Vec::new();
+    for piece in pieces {
+        let mut input = Bytes::copy_from_slice(piece);
+        loop {
+            let told = decoder.decode(&mut input).ok()?;
+            if told.is_empty() {
+                break;
+            }
+            plain.extend(told);
+        }
+    }
+    Some((plain, decoder.is_between()))
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::Write;

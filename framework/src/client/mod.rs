@@ -47,6 +47,7 @@ pub use config::{ClientConfig, Impersonation};
 pub use connect::{BoxIo, Connect, Io, Opened, Opening};
 pub use exec::{ExecPlugin, InteractiveMode};
 pub use gate::WriteGate;
+pub(crate) use gzip::inflate;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
 pub use payload::{BodyReader, RequestBody};
 pub use prepared::{Prepared, Verb};

@@ -3,6 +3,7 @@
 mod deletions;
 mod metadata;
 mod pages;
+mod resuming;
 mod settling;
 mod subresources;
 mod upserts;

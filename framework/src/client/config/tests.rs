@@ -1,3 +1,4 @@
+mod in_pod;
 mod merging;
 mod overrides;
 

@@ -1,0 +1,147 @@
+//! Watches that go on after their connection. Upstream: `TestRetryWatcher` and its siblings.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::*;
+
+fn event(kind: &str, version: &str) -> String {
+    let object = configmap("a", version);
+    json!({"type": kind, "object": object}).to_string() + "\n"
+}
+
+fn events(versions: &[&str]) -> (u16, String) {
+    (200, versions.iter().map(|version| event("MODIFIED", version)).collect())
+}
+
+fn status(code: u16, reason: &str) -> Value {
+    json!({"kind": "Status", "status": "Failure", "reason": reason, "code": code})
+}
+
+fn error_event(code: u16, reason: &str) -> (u16, String) {
+    (200, json!({"type": "ERROR", "object": status(code, reason)}).to_string() + "\n")
+}
+
+fn refusal(code: u16, reason: &str) -> (u16, String) {
+    (code, status(code, reason).to_string())
+}
+
+fn resuming(echo: &Arc<Echo>, from: &str) -> ResumingWatch<ConfigMap> {
+    client(echo).namespace::<ConfigMap>("shop").watch().resource_version(from).resuming()
+}
+
+/// Versions up to the end, and what ended it.
+async fn all(watch: &mut ResumingWatch<ConfigMap>) -> (Vec<String>, Option<Error>) {
+    let mut versions = Vec::new();
+    while let Some(event) = watch.next().await {
+        match event {
+            Ok(WatchEvent::Bookmark { resource_version, .. }) => {
+                versions.push(format!("bookmark {resource_version}"));
+            }
+            Ok(WatchEvent::Added(map) | WatchEvent::Modified(map) | WatchEvent::Deleted(map)) => {
+                versions.push(map.metadata.resource_version.unwrap_or_default());
+            }
+            Err(error) => {
+                assert!(watch.next().await.is_none(), "nothing follows {error}");
+                return (versions, Some(error));
+            }
+        }
+    }
+    (versions, None)
+}
+
+fn starts(echo: &Arc<Echo>) -> Vec<String> {
+    let version = |line: String| {
+        let (_, rest) = line.split_once("resourceVersion=").unwrap_or_default();
+        rest.split('&').next().unwrap_or_default().to_owned()
+    };
+    echo.lines().into_iter().map(version).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_goes_on_from_the_last_version_and_tells_nothing_twice() {
+    let echo = Echo::text([
+        events(&["9", "10"]),
+        // A server that is behind tells old events once more.
+        events(&["9", "10", "11"]),
+        (200, String::new()),
+        events(&["12"]),
+        (200, event("BOOKMARK", "20")),
+        error_event(410, "Expired"),
+    ]);
+    let mut watch = resuming(&echo, "8");
+    let (versions, error) = all(&mut watch).await;
+    assert_eq!(versions, ["9", "10", "11", "12", "bookmark 20"]);
+    assert!(error.unwrap().is_expired());
+    assert_eq!(starts(&echo), ["8", "10", "11", "11", "12", "20"]);
+    assert_eq!(watch.resource_version(), "20");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_will_pass_is_waited_out_and_what_will_not_ends_the_watch() {
+    for (code, reason) in [(401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound")] {
+        let echo = Echo::text([refusal(code, reason)]);
+        let (versions, error) = all(&mut resuming(&echo, "8")).await;
+        assert_eq!((versions.len(), echo.seen().len()), (0, 1));
+        assert_eq!(error.unwrap().code(), Some(code));
+    }
+    // Upstream asks for ever with a version that is too old; it grows no younger.
+    let echo = Echo::text([refusal(410, "Expired")]);
+    assert!(all(&mut resuming(&echo, "8")).await.1.unwrap().is_expired());
+
+    let echo = Echo::text([
+        error_event(500, "InternalError"),
+        error_event(429, "TooManyRequests"),
+        refusal(500, "InternalError"),
+        events(&["9"]),
+        error_event(403, "Forbidden"),
+    ]);
+    let (versions, error) = all(&mut resuming(&echo, "8")).await;
+    assert_eq!(versions, ["9"]);
+    assert!(error.unwrap().is_forbidden());
+    assert_eq!(starts(&echo), ["8", "8", "8", "8", "9"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_closed_at_once_is_asked_for_ever_more_seldom() {
+    let echo = Echo::text([(200, String::new())]);
+    let mut watch = resuming(&echo, "8");
+    let started = Instant::now();
+    for _ in 0..600 {
+        // A caller who gives up now and then does not shorten the pauses.
+        let one = tokio::time::timeout(Duration::from_secs(1), watch.next()).await;
+        assert!(one.is_err());
+    }
+    assert_eq!(started.elapsed().as_secs(), 600);
+    let asked = echo.seen().len();
+    assert!((20..=50).contains(&asked), "15 to 30 s apart in the end: {asked}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_does_not_decode_ends_nothing() {
+    let bad = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":5}}}\n".to_owned();
+    let echo = Echo::text([
+        (200, event("ADDED", "9") + &bad + &event("DELETED", "11")),
+        error_event(410, "Expired"),
+    ]);
+    let mut watch = resuming(&echo, "8");
+    assert!(matches!(watch.next().await, Some(Ok(WatchEvent::Added(_)))));
+    let error = watch.next().await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Decode);
+    assert!(matches!(watch.next().await, Some(Ok(WatchEvent::Deleted(_)))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_resumes_only_from_a_version() {
+    let echo = Echo::text([events(&["9"])]);
+    let api = client(&echo).namespace::<ConfigMap>("shop");
+    let from = |version| api.watch().resource_version(version);
+    for watch in [api.watch(), from(""), from("0"), from("8").initial_events()] {
+        let (_, error) = all(&mut watch.resuming()).await;
+        let error = error.unwrap();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("list first"), "{error}");
+    }
+    assert_eq!(echo.seen().len(), 0);
+}
