@@ -293,11 +293,12 @@ impl<'a> Call<'a> {
         match self.shared.seams.clock.within(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
             Some(Err(error)) => {
-                let text = format!("cannot {}: no credentials", self.request.what);
+                let text = format!("cannot {}: no credentials: {error}", self.request.what);
                 Err(self.in_doubt(Error::new(error.kind(), text).because(error)))
             }
             None => {
-                let text = format!("cannot {}: no credentials in time", self.request.what);
+                let (what, awaited) = (&self.request.what, self.shared.credentials.awaited());
+                let text = format!("cannot {what}: no credentials in time{awaited}");
                 Err(self.in_doubt(Error::new(ErrorKind::Timeout, text)))
             }
         }

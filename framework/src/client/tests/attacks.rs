@@ -363,8 +363,8 @@ async fn those_who_wait_for_a_plugin_that_fails_share_its_failure() {
     for result in together(&client, 20).await {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Config);
-        let text = format!("{:?} {:?}", error.to_string(), std::error::Error::source(&error));
-        assert!(text.contains("exit status: 3"), "{text}");
+        let text = error.to_string();
+        assert!(text.contains("the plugin /bin/sh") && text.contains("exit status: 3"), "{text}");
     }
     assert_eq!(runs(&folder), 1);
     assert_eq!(server.count(), 0);
@@ -388,8 +388,8 @@ async fn a_plugin_that_a_signal_ends_is_told_with_the_signal() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     let client = over(&server, plugin(&folder, "kill -9 $$"));
     let error = client.send(get()).await.unwrap_err();
-    let text = format!("{:?}", std::error::Error::source(&error).map(ToString::to_string));
-    assert!(text.contains("signal: 9"), "{text}");
+    let text = error.to_string();
+    assert!(text.contains("the plugin /bin/sh") && text.contains("signal: 9"), "{text}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -534,4 +534,50 @@ fn names_in_a_kubeconfig_do_not_steer_the_terminal_of_whoever_reads_an_error() {
         let error = ClientConfig::from_yaml(text, context).unwrap_err();
         assert!(!error.to_string().contains('\u{1b}'), "{error:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_do_not_come_in_time_are_named() {
+    let folder = folder("slow");
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = over(&server, plugin(&folder, "exec sleep 100"));
+    let text = client.send(get()).await.unwrap_err().to_string();
+    assert!(text.contains("no credentials in time: the plugin /bin/sh"), "{text}");
+}
+
+#[test]
+fn a_token_that_no_request_could_carry_is_told_when_the_client_is_made() {
+    for token in ["", " \n", "canary\nx", "can\0ary"] {
+        let config = ClientConfig::new("https://api.example:6443").unwrap().with_token(token);
+        let error = Client::new(config).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Config);
+        let text = format!("{error} {error:?}");
+        assert!(text.contains("token") && !text.contains("canary"), "{text}");
+    }
+}
+
+#[test]
+fn an_address_without_a_scheme_is_secure_where_tls_is_configured() {
+    let server = |cluster: &str, user: &str| {
+        let text = format!(
+            "apiVersion: v1\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: 'api.example:6443'{cluster}}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             users: [{{name: u, user: {{{user}}}}}]\n"
+        );
+        ClientConfig::from_yaml(&text, None).unwrap().server()
+    };
+    assert_eq!(server("", ""), "http://api.example:6443/");
+    for (cluster, user) in [
+        (", certificate-authority: ca.crt", ""),
+        (", insecure-skip-tls-verify: true", ""),
+        ("", "client-certificate: a.crt, client-key: a.key"),
+        (", certificate-authority: ca.crt", "token: t"),
+    ] {
+        assert_eq!(server(cluster, user), "https://api.example:6443/", "{cluster} {user}");
+    }
+    let error = ClientConfig::from_yaml("apiVersion: v2", None).unwrap_err().to_string();
+    assert!(error.contains("apiVersion is \"v2\""), "{error}");
+    let error = ClientConfig::from_yaml("", None).unwrap_err().to_string();
+    assert!(error.contains("has no contexts"), "{error}");
 }
