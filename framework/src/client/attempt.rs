@@ -10,11 +10,12 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use tower::ServiceExt;
 
 use super::body::{ERROR_BODY_LIMIT, Ended, Reader};
+use super::call::Shared;
 use super::gzip;
 use super::retry::Outcome;
 use super::transport::{Attempt, HttpRequest, ResponseBody, TransportError};
 use super::warning::{self, WarningHandler};
-use super::{Client, Prepared, Verb, trace};
+use super::{Client, Prepared, Verb, dial, trace};
 use crate::error::{ApiStatus, BoxError, Error, ErrorKind};
 use crate::wire::status;
 
@@ -130,7 +131,8 @@ impl Outgoing<'_> {
 
     /// Sends `http` and reads what is wanted of the answer.
     pub(super) async fn exchange(&self, request: HttpRequest) -> Result<Answer, Failure> {
-        let response = self.client.shared.stack.clone().oneshot(request).await.map_err(broken)?;
+        let response = self.client.shared.stack.clone().oneshot(request).await;
+        let response = response.map_err(|error| self.broken(error))?;
         let (parts, body) = response.into_parts();
         warning::tell(self.warning_handler(), &parts.headers, &self.request.path);
         let (status, headers) = (parts.status, parts.headers);
@@ -199,6 +201,20 @@ impl Outgoing<'_> {
         let retry_after = status::retry_after(headers).or(asked(&status));
         let (status, code) = (Box::new(status), code.as_u16());
         Failure::Status { status, code, retry_after, size: read.len() }
+    }
+
+    /// A server that cannot be trusted now will not be a second later.
+    fn broken(&self, error: BoxError) -> Failure {
+        let failure = broken(error);
+        let Failure::Broken { outcome: Outcome::NotSent, source: Some(source) } = failure else {
+            return failure;
+        };
+        let Some(why) = dial::untrusted(&*source) else {
+            return Failure::Broken { outcome: Outcome::NotSent, source: Some(source) };
+        };
+        let Shared { host, via, .. } = &*self.client.shared;
+        let text = format!("cannot {}: no connection to {host}{via}: {why}", self.request.what);
+        Failure::Final(Error::new(ErrorKind::Connect, text).because(source))
     }
 
     fn warning_handler(&self) -> &dyn WarningHandler {

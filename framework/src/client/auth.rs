@@ -167,6 +167,21 @@ impl Credentials {
         matches!(self.source, AuthSource::Exec(_))
     }
 
+    /// What it is that did not come in time, and what to do.
+    pub(crate) fn awaited(&self) -> String {
+        match &self.source {
+            AuthSource::Exec(plugin) => {
+                let (plugin, origin) = (plugin.command.display(), &plugin.origin);
+                let of = if origin.is_empty() { String::new() } else { format!(" of {origin}") };
+                format!(": the plugin {plugin}{of} has not ended; run it by hand to see why")
+            }
+            AuthSource::TokenFile(path, _) => {
+                format!(": the token file {} cannot be read so long", path.display())
+            }
+            _ => String::new(),
+        }
+    }
+
     /// What to do about a 401, by where the credentials come from.
     pub(crate) fn advice(&self) -> String {
         let tls = self.tls();
@@ -304,6 +319,20 @@ impl Credentials {
     }
 }
 
+impl AuthSource {
+    /// Refuses a token or password that no request could carry.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match self {
+            Self::Token(token) if token.expose().trim().is_empty() => {
+                Err(Error::new(ErrorKind::Config, "the token is empty; give one, or none at all"))
+            }
+            Self::Token(token) => bearer(token).map(drop),
+            Self::Basic(user, password) => basic(user, password).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
 async fn token_from(path: &Path) -> Result<Secret, Error> {
     let shown = path.display();
     let text = Secret::load(path, FILE_LIMIT).await.map_err(|error| {
@@ -329,7 +358,10 @@ fn basic(user: &str, password: &Secret) -> Result<HeaderValue, Error> {
 
 fn header(value: &str) -> Result<HeaderValue, Error> {
     let mut value = HeaderValue::from_str(value).map_err(|_| {
-        Error::new(ErrorKind::Config, "the token has characters that no HTTP header can carry")
+        Error::new(
+            ErrorKind::Config,
+            "the token has characters that no HTTP header can carry; remove line breaks",
+        )
     })?;
     value.set_sensitive(true);
     Ok(value)

@@ -282,6 +282,8 @@ impl ClientBuilder {
             proxy,
             proxy_tls,
             credentials: Arc::clone(&credentials),
+            origin: config.origin().to_owned(),
+            metrics: seams.metrics,
         };
         Ok(self.assemble(Arc::new(dialer), credentials, tls, tuning, via.unwrap_or_default()))
     }

@@ -302,7 +302,8 @@ impl<'a> Call<'a> {
                 Err(self.in_doubt(Error::new(error.kind(), text).because(error)))
             }
             None => {
-                let text = format!("cannot {}: no credentials in time", self.request.what);
+                let (what, awaited) = (&self.request.what, self.shared.credentials.awaited());
+                let text = format!("cannot {what}: no credentials in time{awaited}");
                 Err(self.in_doubt(Error::new(ErrorKind::Timeout, text)))
             }
         }

@@ -3,11 +3,12 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustls::ClientConfig;
+use rustls::{CertificateError, ClientConfig, InvalidMessage};
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -16,6 +17,8 @@ use super::auth::Credentials;
 use super::connect::{BoxIo, Connect, Io, Opened, Opening};
 use super::proxy::{self, Proxy};
 use super::tls::{Tls, into_io, server_name};
+use crate::metrics::Metrics;
+use crate::metrics::names::REST_DNS_SECONDS;
 
 /// For name lookup, TCP, the way through a proxy and TLS together. Less than the 10 s in which the
 /// answer to a read must begin, so that the error tells what it was that took so long.
@@ -41,6 +44,9 @@ pub(crate) struct Dialer {
     pub(crate) proxy_tls: Option<Arc<ClientConfig>>,
     /// May hand out the client certificate; retires connections of before.
     pub(crate) credentials: Arc<Credentials>,
+    /// Where the address and the CA are configured, for error texts.
+    pub(crate) origin: String,
+    pub(crate) metrics: Metrics,
 }
 
 impl Dialer {
@@ -64,19 +70,19 @@ impl Dialer {
                 let io = self.through(proxy, purpose).await?;
                 self.secure(io, purpose).await
             }
-            None => self.secure(tcp(&self.host, self.port, purpose).await?, purpose).await,
+            None => self.secure(self.tcp(&self.host, self.port, purpose).await?, purpose).await,
         }
     }
 
     /// A stream to the API server through `proxy`.
     async fn through(&self, proxy: &Proxy, purpose: Purpose) -> io::Result<BoxIo> {
-        let tcp = tcp(&proxy.host, proxy.port, purpose).await;
+        let tcp = self.tcp(&proxy.host, proxy.port, purpose).await;
         let tcp = tcp.map_err(|error| proxy::Failed::unreachable(proxy, error))?;
         let io: BoxIo = match &self.proxy_tls {
             Some(config) => {
                 let name = server_name(&proxy.host).map_err(into_io)?;
                 let stream = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;
-                let failed = |error| proxy::Failed::unreachable(proxy, TlsFailed(error));
+                let failed = |error| proxy::Failed::unreachable(proxy, TlsFailed::new(error, None));
                 Box::new(stream.map_err(failed)?)
             }
             None => Box::new(tcp),
@@ -95,10 +101,9 @@ impl Dialer {
             Arc::make_mut(&mut config).alpn_protocols = vec![b"http/1.1".to_vec()];
         }
         let name = tls.server_name(&self.host).map_err(into_io)?;
-        let stream = TlsConnector::from(config)
-            .connect(name, io)
-            .await
-            .map_err(|error| io::Error::new(error.kind(), TlsFailed(error)))?;
+        let stream = TlsConnector::from(config).connect(name, io).await.map_err(|error| {
+            io::Error::new(error.kind(), TlsFailed::new(error, Some(&self.origin)))
+        })?;
         let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
         Ok(Opened { io: Box::new(stream), http2 })
     }
@@ -143,11 +148,19 @@ enum Purpose {
     Upgrade,
 }
 
+impl Dialer {
+    async fn tcp(&self, host: &str, port: u16, purpose: Purpose) -> io::Result<TcpStream> {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let started = tokio::time::Instant::now();
+        let found = tokio::net::lookup_host((host, port)).await;
+        self.metrics.observe(&REST_DNS_SECONDS, &[host], started.elapsed());
+        tcp(host, found?.collect(), purpose).await
+    }
+}
+
 /// Tries the host's addresses in the resolver's order; one that does not answer leaves time for the
 /// next.
-async fn tcp(host: &str, port: u16, purpose: Purpose) -> io::Result<TcpStream> {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let addresses: Vec<_> = tokio::net::lookup_host((host, port)).await?.collect();
+async fn tcp(host: &str, addresses: Vec<SocketAddr>, purpose: Purpose) -> io::Result<TcpStream> {
     let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
     let share = (CONNECT_TIMEOUT / count).max(LEAST_SHARE);
     let mut failure = io::Error::new(io::ErrorKind::NotFound, format!("{host} has no address"));
@@ -178,6 +191,22 @@ fn is_tls(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<TlsFailed>())
 }
 
+/// What to say when `error` stems from a server whose certificate does not verify: trying again would
+/// bring the same certificate.
+pub(super) fn untrusted(error: &(dyn std::error::Error + 'static)) -> Option<String> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        // The source of an `io::Error` is that of what it holds.
+        let held = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let tls = held.and_then(|held| held.downcast_ref()).or_else(|| error.downcast_ref());
+        if let Some(tls @ TlsFailed { untrusted: true, .. }) = tls {
+            return Some(tls.to_string());
+        }
+        cause = error.source();
+    }
+    None
+}
+
 fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
     tcp.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
@@ -197,11 +226,62 @@ fn tune(tcp: &TcpStream, purpose: Purpose) -> io::Result<()> {
 
 /// Says that it was TLS that failed, in front of rustls' own words.
 #[derive(Debug)]
-struct TlsFailed(io::Error);
+struct TlsFailed {
+    error: io::Error,
+    /// Does the server's certificate not verify?
+    untrusted: bool,
+    advice: Option<String>,
+}
+
+impl TlsFailed {
+    /// With advice for a server that is configured in `origin`.
+    fn new(error: io::Error, origin: Option<&str>) -> Self {
+        let cause = error.get_ref().and_then(|inner| inner.downcast_ref());
+        let untrusted = matches!(cause, Some(rustls::Error::InvalidCertificate(_)));
+        let advice = cause.zip(origin).and_then(|(cause, origin)| advice(cause, origin));
+        Self { error, untrusted, advice }
+    }
+}
+
+/// What to do about a handshake that failed.
+fn advice(error: &rustls::Error, origin: &str) -> Option<String> {
+    use CertificateError as Bad;
+    Some(match error {
+        // Authorities of the same name, of a cluster that was made anew, differ in their signatures.
+        rustls::Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => format!(
+            "no known authority has signed the server's certificate: name the one that did as \
+             certificate-authority of {origin}"
+        ),
+        rustls::Error::InvalidCertificate(
+            Bad::NotValidForName | Bad::NotValidForNameContext { .. },
+        ) => format!(
+            "the server's certificate carries another name: correct the address of {origin}, or \
+             give the name that it carries as tls-server-name"
+        ),
+        rustls::Error::InvalidCertificate(
+            Bad::Expired
+            | Bad::ExpiredContext { .. }
+            | Bad::NotValidYet
+            | Bad::NotValidYetContext { .. },
+        ) => "renew the server's certificate, or set the clock of this machine".to_owned(),
+        rustls::Error::InvalidCertificate(_) => {
+            format!("replace the server's certificate, or correct the address of {origin}")
+        }
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => format!(
+            "does the server speak TLS at this port? Correct the address of {origin}, or write \
+             http:// if it speaks none"
+        ),
+        _ => return None,
+    })
+}
 
 impl std::fmt::Display for TlsFailed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "TLS handshake failed: {}", self.0)
+        write!(f, "TLS handshake failed: {}", self.error)?;
+        match &self.advice {
+            Some(advice) => write!(f, "; {advice}"),
+            None => Ok(()),
+        }
     }
 }
 

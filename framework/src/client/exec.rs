@@ -233,7 +233,11 @@ impl ExecPlugin {
             if error.kind() == std::io::ErrorKind::NotFound {
                 return self.missing().because(error);
             }
-            self.error(format!("it does not start: {error}")).because(error)
+            let advice = match error.kind() {
+                std::io::ErrorKind::PermissionDenied => "; make it executable (chmod +x)",
+                _ => "",
+            };
+            self.error(format!("it does not start: {error}{advice}")).because(error)
         })?;
         // Tokens and certificates fit, so that no smaller buffer is left behind.
         let mut output = Zeroizing::new(Vec::with_capacity(32 * 1024));
@@ -309,7 +313,10 @@ impl ExecPlugin {
         // serde_json's text may quote the value, so only the place is told.
         let answer: Answer = serde_json::from_slice(output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
-            self.error(format!("its output is no ExecCredential (line {line}, column {column})"))
+            self.error(format!(
+                "its output is no ExecCredential (line {line}, column {column}); run it by hand to \
+                 see what it prints"
+            ))
         })?;
         if answer.kind != "ExecCredential" || answer.api_version != self.api_version {
             return Err(self.error(format!(

@@ -31,7 +31,7 @@ use super::call::Shared;
 use super::connect::BoxIo;
 use super::retry::{Decision, Facts, MAX_RETRIES, Outcome, decide};
 use super::transport::{Attempt, TransportError, failed, for_http1};
-use super::{Client, HttpRequest, Prepared, Verb};
+use super::{Client, HttpRequest, Prepared, Verb, dial};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
@@ -155,8 +155,14 @@ impl Call<'_> {
         let header = self.shared.credentials.header();
         match self.shared.seams.clock.within(self.remaining(), header).await {
             Some(Ok(header)) => Ok(header),
-            Some(Err(error)) => Err(self.error(error.kind(), "no credentials").because(error)),
-            None => Err(self.error(ErrorKind::Timeout, "no credentials in time")),
+            Some(Err(error)) => {
+                let text = format!("no credentials: {error}");
+                Err(self.error(error.kind(), &text).because(error))
+            }
+            None => {
+                let text = format!("no credentials in time{}", self.shared.credentials.awaited());
+                Err(self.error(ErrorKind::Timeout, &text))
+            }
         }
     }
 
@@ -225,7 +231,10 @@ impl Call<'_> {
         let opening = self.shared.pool.connector().open_http1();
         match self.until(self.deadline, opening).await {
             Some(Ok(io)) => Ok(io),
-            Some(Err(error)) => Err(self.unsent(error)),
+            Some(Err(error)) => {
+                let outcome = dial::untrusted(&error).is_none().then_some(Outcome::NotSent);
+                Err(Failure { outcome, ..self.unsent(error) })
+            }
             None => Err(self.error(ErrorKind::Connect, "no connection in time").into()),
         }
     }

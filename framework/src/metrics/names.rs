@@ -129,6 +129,13 @@ pub static REST_RATE_LIMITER_SECONDS: Def = Def {
     labels: &["verb", "host"],
     shape: Shape::Histogram(rest_buckets),
 };
+/// `rest_client_dns_resolution_duration_seconds`: time that the lookup of a host's addresses took.
+pub static REST_DNS_SECONDS: Def = Def {
+    name: "rest_client_dns_resolution_duration_seconds",
+    help: "DNS resolver latency in seconds, broken down by host",
+    labels: &["host"],
+    shape: Shape::Histogram(rest_buckets),
+};
 /// `rest_client_request_size_bytes`: size of request bodies.
 pub static REST_REQUEST_BYTES: Def = Def {
     name: "rest_client_request_size_bytes",
@@ -249,6 +256,7 @@ pub static ALL: &[&Def] = &[
     &REST_REQUESTS,
     &REST_SECONDS,
     &REST_RATE_LIMITER_SECONDS,
+    &REST_DNS_SECONDS,
     &REST_REQUEST_BYTES,
     &REST_RESPONSE_BYTES,
     &REST_RETRIES,

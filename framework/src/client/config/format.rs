@@ -24,6 +24,8 @@ const FILE_LIMIT: usize = 16 << 20;
 pub(super) struct Kubeconfig {
     #[serde(deserialize_with = "or_default")]
     kind: String,
+    #[serde(rename = "apiVersion", deserialize_with = "or_default")]
+    api_version: String,
     #[serde(deserialize_with = "or_default")]
     pub(super) clusters: Vec<Named<Cluster>>,
     #[serde(deserialize_with = "or_default")]
@@ -185,7 +187,7 @@ impl Kubeconfig {
                     });
                     config_error(format!(
                         "{file} is no kubeconfig: it does not parse{place}; `kubectl config view \
-                         --kubeconfig FILE` says what kubectl thinks of it"
+                         --kubeconfig {file}` says what kubectl thinks of it"
                     ))
                 })?
                 .unwrap_or_default()
@@ -193,6 +195,12 @@ impl Kubeconfig {
         if !matches!(read.kind.as_str(), "" | "Config") {
             let kind = &read.kind;
             return Err(config_error(format!("{file} is no kubeconfig: its kind is `{kind}`")));
+        }
+        if !matches!(read.api_version.as_str(), "" | "v1") {
+            let version = &read.api_version;
+            let text =
+                format!("{file} is no kubeconfig that is known: its apiVersion is {version:?}");
+            return Err(config_error(format!("{text}; the only one is `v1`")));
         }
         once(file, "clusters", &read.clusters)?;
         once(file, "users", &read.users)?;

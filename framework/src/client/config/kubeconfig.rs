@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use super::format::{Cluster, Exec, Kubeconfig, Named, User, find};
-use super::{ClientConfig, Impersonation, config_error};
+use super::{ClientConfig, Impersonation, config_error, parse_server};
 use crate::client::auth::AuthSource;
 use crate::client::exec::{ExecPlugin, InteractiveMode, V1, V1BETA1};
 use crate::client::proxy::{Proxy, ProxyChoice};
@@ -23,6 +23,12 @@ impl Kubeconfig {
     pub(super) fn resolve(&self, context: Option<&str>) -> Result<ClientConfig, Error> {
         let files = self.files.join(", ");
         let name = context.unwrap_or(&self.current_context);
+        if name.is_empty() && self.contexts.is_empty() {
+            return Err(config_error(format!(
+                "{files} has no contexts; is it the right file? `kubectl config set-context` writes \
+                 one, and whoever runs the cluster can give you a kubeconfig"
+            )));
+        }
         if name.is_empty() {
             return Err(config_error(format!(
                 "{files} names no current context; run `kubectl config use-context NAME` with one \
@@ -54,6 +60,12 @@ impl Kubeconfig {
                 config_error(format!("{text}; correct the context's `user` to one of: {known}"))
             })?;
             user.resolve(&cluster.content, &mut config)?;
+        }
+        // As kubectl: an address without a scheme is a secure one where TLS is configured.
+        let server = &cluster.content.server;
+        let tls = &config.tls;
+        if !server.contains("://") && (tls.ca.is_some() || tls.insecure || tls.identity.is_some()) {
+            config.server = parse_server(&format!("https://{server}"), &origin)?;
         }
         config.check()?;
         Ok(config)
@@ -230,7 +242,7 @@ impl Named<User> {
         };
         // A path is relative to its file; a bare name is looked for in PATH.
         let command = if exec.command.contains('/') {
-            self.folder.join(&exec.command)
+            self.folder.join(&exec.command).components().collect()
         } else {
             PathBuf::from(&exec.command)
         };

@@ -50,7 +50,7 @@ pub use overrides::Impersonation;
 /// |---|---|---|
 /// | address, namespace, names of files | kubeconfig, environment | never |
 /// | token | `tokenFile`, the Pod's account | each minute; at once after a 401 |
-/// | token or client certificate | `exec` plugin | 10 s before it expires; at once after a 401 |
+/// | token or client certificate | `exec` plugin | 10 s before it expires; at once after a 401; but not twice within 5 s |
 /// | CA | `certificate-authority`, the Pod's account | each minute; at once when a TLS handshake fails |
 /// | client certificate | `client-certificate`, `client-key` | each minute; at once after a 401 or when a TLS handshake fails |
 /// | inline tokens, passwords and `-data` | kubeconfig | never |
@@ -218,6 +218,7 @@ impl ClientConfig {
 
     /// Refuses what would hand credentials to whoever listens on the wire.
     pub(crate) fn check(&self) -> Result<(), Error> {
+        self.auth.check().map_err(|error| error.preface(&self.origin))?;
         let plain = self.server.scheme_str() == Some("http");
         let anonymous = matches!(self.auth, AuthSource::None);
         // Behind a proxy, `localhost` is another machine.

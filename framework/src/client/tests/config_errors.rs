@@ -196,7 +196,7 @@ async fn a_file_that_is_no_kubeconfig_and_a_context_that_is_not_there_are_told()
         ("users: [a: b: c", None, &["is no kubeconfig", "near line 1", "kubectl config view"]),
         ("just text", None, &["is no kubeconfig"]),
         ("kind: Pod\nspec: {}\n", None, &["is no kubeconfig", "its kind is `Pod`"]),
-        ("", None, &["names no current context", "kubectl config use-context"]),
+        ("", None, &["has no contexts", "kubectl config set-context"]),
         (
             "contexts: [{name: dev, context: {cluster: c}}]",
             Some("prod"),

@@ -251,3 +251,53 @@ fn the_crates_features_choose_the_cryptography() {
     let expected = if cfg!(feature = "ring") { "Ring" } else { "AwsLcRs" };
     assert_eq!(format!("{:?}", provider.key_provider), expected);
 }
+
+#[tokio::test]
+async fn a_certificate_that_does_not_verify_ends_the_call_at_once_and_says_what_to_do() {
+    let (pki, other) = (Pki::new(), Pki::new());
+    let port = pki.serve("127.0.0.1", &["h2"], false).await;
+    let table = [
+        (at(port).with_ca(&other.ca), "certificate-authority of the program"),
+        (at(port).with_ca(&pki.ca).with_tls_server_name("other.example"), "tls-server-name"),
+    ];
+    for (config, advice) in table {
+        let client = Client::new(config).unwrap();
+        for request in [get(), create()] {
+            let error = client.send(request).await.unwrap_err();
+            let text = error.to_string();
+            assert_eq!(error.kind(), ErrorKind::Connect, "{text}");
+            assert!(text.contains(&format!("127.0.0.1:{port}")) && text.contains(advice), "{text}");
+            assert!(text.contains("invalid peer certificate"), "{text}");
+            assert!(!text.contains("tried"), "{text}");
+        }
+    }
+}
+
+#[cfg(feature = "ws")]
+#[tokio::test]
+async fn an_upgrade_to_a_server_that_is_not_trusted_is_tried_once() {
+    use k8s_openapi::api::core::v1::Pod;
+    let port = Pki::new().serve("127.0.0.1", &["http/1.1"], false).await;
+    let client = Client::new(at(port).with_ca(&Pki::new().ca)).unwrap();
+    let pods = client.namespace::<Pod>("shop");
+    let error = pods.exec("db-0", &["x"], Default::default()).await.unwrap_err();
+    let text = error.to_string();
+    assert_eq!(error.kind(), ErrorKind::Connect, "{text}");
+    assert!(text.contains("certificate-authority of") && !text.contains("tried"), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn tls_to_a_port_that_speaks_none_is_told() {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        while let Ok((mut tcp, _)) = listener.accept().await {
+            let _ = tcp.read(&mut [0; 4096]).await;
+            let _ = tcp.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let client = Client::new(at(port).with_ca(&Pki::new().ca)).unwrap();
+    let text = client.send(get()).await.unwrap_err().to_string();
+    assert!(text.contains("does the server speak TLS"), "{text}");
+}
