@@ -42,34 +42,45 @@ pub struct PartialObject {
     pub metadata: ObjectMeta,
 }
 
-macro_rules! untyped {
-    ($type:ty, $keeps:expr) => {
-        impl Resource for $type {
-            fn static_info() -> Option<ResourceInfo> {
-                None
-            }
+impl Resource for DynamicObject {
+    fn static_info() -> Option<ResourceInfo> {
+        None
+    }
 
-            fn metadata(&self) -> &ObjectMeta {
-                &self.metadata
-            }
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
 
-            fn metadata_mut(&mut self) -> &mut ObjectMeta {
-                &mut self.metadata
-            }
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
 
-            fn set_type(&mut self, info: &ResourceInfo) {
-                let keeps: fn(&Self) -> bool = $keeps;
-                if !keeps(self) {
-                    self.api_version = info.api_version();
-                    self.kind = info.kind.to_string();
-                }
-            }
+    fn set_type(&mut self, info: &ResourceInfo) {
+        if self.api_version.is_empty() {
+            self.api_version = info.api_version();
+            self.kind = info.kind.to_string();
         }
-    };
+    }
 }
 
-untyped!(DynamicObject, |object| !object.api_version.is_empty());
-// A metadata-only answer is of kind `PartialObjectMetadata`, whatever it is about.
-untyped!(PartialObject, |object| {
-    !object.api_version.is_empty() && object.kind != "PartialObjectMetadata"
-});
+impl Resource for PartialObject {
+    fn static_info() -> Option<ResourceInfo> {
+        None
+    }
+
+    fn metadata(&self) -> &ObjectMeta {
+        &self.metadata
+    }
+
+    fn metadata_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.metadata
+    }
+
+    fn set_type(&mut self, info: &ResourceInfo) {
+        // A metadata-only answer is of that kind, whatever it is about.
+        if self.api_version.is_empty() || self.kind == "PartialObjectMetadata" {
+            self.api_version = info.api_version();
+            self.kind = info.kind.to_string();
+        }
+    }
+}
