@@ -21,14 +21,17 @@ const WATCH_GRACE: Duration = Duration::from_secs(30);
 const PARTIAL_LIMIT: Duration = Duration::from_secs(30);
 /// Longest watch of a server that was asked for no end: twice its `--min-request-timeout` of 30 min.
 const LONGEST_WATCH: Duration = Duration::from_secs(3600);
+/// Silence after which a log or another stream has failed. Kubelets end streams that were silent for
+/// 4 h themselves (`--streaming-connection-idle-timeout`).
+const OTHER_IDLE: Duration = Duration::from_secs(4 * 3600 + 30);
 
 /// The body of a watch, of a log, or of a list that is read while it arrives. Dropping it ends the
 /// request.
 ///
 /// It has no deadline as a whole, but one for each piece: 30 s for a list, and for a watch the
 /// `timeoutSeconds` of the request (3600 s without) and 30 s. Other streams, such as a log that is
-/// followed, may be silent for as long as their connection lives, which HTTP/2 pings and TCP
-/// keep-alives ask every 30 s. [`idle_limit`](Self::idle_limit) sets another.
+/// followed, may be silent for 4 h and 30 s; whether their connection lives is asked every 30 s by
+/// HTTP/2 pings and TCP keep-alives. [`idle_limit`](Self::idle_limit) sets another.
 ///
 /// Nothing is read ahead but what fits into buffers of fixed size (1 MiB of an HTTP/2 stream): a
 /// reader that is slow slows the server down.
@@ -158,7 +161,7 @@ fn default_limit(request: &Prepared) -> Option<Duration> {
             let asked = seconds.map_or(LONGEST_WATCH, Duration::from_secs);
             Some(asked.saturating_add(WATCH_GRACE))
         }
-        _ => None,
+        _ => Some(OTHER_IDLE),
     }
 }
 

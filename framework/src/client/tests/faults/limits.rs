@@ -262,7 +262,7 @@ async fn the_largest_answer_is_the_clients_to_say() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn g_r1_a_list_that_makes_no_progress_ends_and_a_followed_log_does_not() {
+async fn g_r1_a_list_that_makes_no_progress_ends_and_a_silent_log_lives_for_hours() {
     let first = [&chunked("")[..], &chunk("x")].concat();
     let rig = Rig::in_memory([Bad::Stop(first.into())]);
     let list = Prepared::new(Verb::List, Method::GET, "/api/v1/pods".into(), "list pods".into());
@@ -282,8 +282,13 @@ async fn g_r1_a_list_that_makes_no_progress_ends_and_a_followed_log_does_not() {
 
     let mut log = rig.client.stream(at("/log")).await.unwrap();
     log.next().await.unwrap().unwrap();
+    let started = Instant::now();
+    let hours = Duration::from_secs(4 * 3600);
+    assert!(tokio::time::timeout(hours, log.next()).await.is_err());
+    assert_eq!(log.next().await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
+    assert_eq!(started.elapsed(), hours + Duration::from_secs(30));
+    let mut log = rig.client.stream(at("/log")).await.unwrap().idle_limit(None);
+    log.next().await.unwrap().unwrap();
     let days = Duration::from_secs(3 * 86_400);
     assert!(tokio::time::timeout(days, log.next()).await.is_err());
-    let mut log = log.idle_limit(Some(days));
-    assert_eq!(log.next().await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
 }
