@@ -217,3 +217,26 @@ fn an_address_without_a_scheme_is_secure_where_tls_is_configured() {
     let error = ClientConfig::from_yaml("", None).unwrap_err().to_string();
     assert!(error.contains("has no contexts"), "{error}");
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_plugin_that_is_given_up_is_killed() {
+    let folder = folder("killed");
+    let pid = folder.join("pid");
+    let script = format!("echo $$ > {}; exec sleep 60", pid.display());
+    let plugin = plugin(&folder, &script);
+    let run = tokio::spawn(async move { plugin.run(&Clock::system()).await });
+    let read = || std::fs::read_to_string(&pid).unwrap_or_default().trim().to_owned();
+    let wait = async |condition: &dyn Fn() -> bool| {
+        let polling = async {
+            while !condition() {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), polling).await.unwrap();
+    };
+    wait(&|| !read().is_empty()).await;
+    run.abort();
+    let stat = format!("/proc/{}/stat", read());
+    wait(&|| std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))).await;
+}
