@@ -17,6 +17,7 @@
 //! | what changes, once | [`Api::watch`]; over lost connections [`Watch::resuming`]; for a cache, an [informer](crate::informer) |
 //! | a new object | [`Api::create`] |
 //! | your fields in an object, whatever it was | [`Api::apply`], [`Api::apply_status`] |
+//! | what you applied, read back; updates turned into applied fields | [`owned_fields`], [`upgrade_to_apply`] |
 //! | the whole object, unless somebody wrote | [`Api::replace`] |
 //! | some fields | [`Api::patch`] |
 //! | its status instead | [`Write::status`] |
@@ -41,6 +42,7 @@ mod draft;
 mod evict;
 mod follow;
 mod log;
+mod ownership;
 mod pages;
 mod patch;
 mod read;
@@ -61,6 +63,7 @@ mod write;
 pub use delete::{Delete, DeleteCollection, Deleted, Propagation};
 pub use evict::Evict;
 pub use log::{Log, LogStream};
+pub use ownership::{owned_fields, upgrade_to_apply};
 pub use pages::ListStream;
 pub use patch::Patch;
 pub use read::{Get, List, ObjectList, VersionMatch};

@@ -319,6 +319,7 @@ impl ClientBuilder {
         let base = server.to_string().trim_end_matches('/').to_owned();
         let shared = Shared {
             stack,
+            #[cfg(any(test, feature = "ws"))]
             pool,
             discovery: Arc::default(),
             credentials,

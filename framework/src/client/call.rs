@@ -17,6 +17,7 @@ use super::auth::Credentials;
 use super::backoff::BackoffManager;
 use super::defaults::Defaults;
 use super::limit::ThrottledLog;
+#[cfg(any(test, feature = "ws"))]
 use super::pool::Pool;
 use super::retry::{Budgets, Decision, Facts, MAX_RETRIES, Outcome, Why, decide, leaves_doubt};
 use super::tls::Tls;
@@ -34,6 +35,7 @@ use crate::seams::Seams;
 /// What all clones of a client share.
 pub(crate) struct Shared {
     pub(super) stack: Stack,
+    #[cfg(any(test, feature = "ws"))]
     pub(super) pool: Arc<Pool>,
     pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) credentials: Arc<Credentials>,
