@@ -17,6 +17,7 @@ use crate::wire::object_at_path;
 mod apply;
 mod core;
 mod index;
+mod mode;
 mod object;
 mod own;
 #[cfg(test)]
@@ -26,6 +27,7 @@ mod version;
 pub(crate) use apply::{Applied, Event, Mark, Milestone, Run, Sighting};
 pub(crate) use core::Core;
 pub use index::{Index, IndexValue};
+pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
 pub(crate) use version::order;
 

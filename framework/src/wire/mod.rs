@@ -5,6 +5,7 @@
 //! kind or knows about connections.
 
 mod carry;
+mod cut;
 mod frame;
 mod head;
 mod list;
@@ -13,6 +14,7 @@ mod skim;
 pub(crate) mod status;
 
 pub use carry::Part;
+pub(crate) use cut::without;
 pub use frame::{EventType, Frame, FrameDecoder};
 pub use head::{Head, Owner};
 pub(crate) use list::{ListMeta, ListSplitter};
