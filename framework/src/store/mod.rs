@@ -20,6 +20,7 @@ mod content;
 mod core;
 mod index;
 mod memory;
+mod mode;
 mod object;
 mod own;
 mod shares;
@@ -30,6 +31,7 @@ mod version;
 pub(crate) use apply::{Applied, Event, Mark, Milestone, Run, Sighting};
 pub(crate) use core::Core;
 pub use index::{Index, IndexValue};
+pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
 pub(crate) use version::order;
 

@@ -5,6 +5,7 @@
 //! kind or knows about connections.
 
 mod carry;
+mod cut;
 mod frame;
 mod head;
 mod list;
@@ -13,6 +14,7 @@ mod skim;
 pub(crate) mod status;
 
 pub use carry::Part;
+pub(crate) use cut::without;
 pub use frame::{EventType, Frame, FrameDecoder};
 pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
