@@ -17,5 +17,5 @@ pub use frame::{EventType, Frame, FrameDecoder};
 pub use head::{Head, Owner};
 pub(crate) use list::{ListMeta, ListSplitter};
 pub use scan::Malformed;
-pub(crate) use scan::{object_at_path, path_at, values_at};
+pub(crate) use scan::{object_at_path, path_at, text, values_at};
 pub(crate) use skim::Skim;
