@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{CacheView, InformerStatus};
 use crate::metrics::names;
-use crate::reflector::{Habits, Handoff, ListWatch, Reflector, State, Status};
+use crate::reflector::{
+    Feed, Habits, Handoff, ListWatch, Reflector, ReflectorOptions, State, Status, Wiring,
+};
 use crate::seams::Seams;
 use crate::store::{self, Applied, Event, Mark, Milestone, order};
 
@@ -142,18 +144,18 @@ impl Core {
     }
 
     /// The reflectors, one per scope.
-    pub(crate) fn reflectors(&self) -> Vec<Reflector> {
+    pub(crate) fn reflectors(&self) -> Vec<Reflector<Feed>> {
         let reflector = |(at, scope): (usize, &Scope)| {
             let (store, handoff) = (Arc::clone(&self.store), Arc::clone(&self.handoff));
             let namespace = scope.namespace.clone();
-            let feed = Reflector::feed(store, handoff, &scope.seams, at, namespace);
-            Reflector::new(
-                Arc::clone(&scope.source),
-                feed,
-                scope.seams.clone(),
-                Arc::clone(&scope.status),
-                Arc::clone(&self.habits),
-            )
+            let wiring = Wiring {
+                seams: scope.seams.clone(),
+                status: Arc::clone(&scope.status),
+                habits: Arc::clone(&self.habits),
+                options: ReflectorOptions::default(),
+            };
+            let feed = Feed::new(store, handoff, at, namespace);
+            Reflector::of_informer(Arc::clone(&scope.source), feed, wiring)
         };
         self.scopes.iter().enumerate().map(reflector).collect()
     }

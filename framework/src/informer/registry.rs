@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::core::{Core, Synced};
 use super::{CacheView, Informer, InformerStatus};
 use crate::client::Client;
-use crate::reflector::{ApiServer, Habits, ListWatch};
+use crate::reflector::{ApiSource, Habits, ListWatch};
 use crate::resource::{Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
 use crate::store;
@@ -61,11 +61,7 @@ impl InformerRegistry {
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork("informers");
         let sources: Sources = Box::new(move |info, namespace| {
-            Arc::new(ApiServer {
-                client: client.clone(),
-                info: info.clone(),
-                namespace: namespace.map(str::to_owned),
-            })
+            Arc::new(ApiSource::new(client.clone(), info.clone()).namespace(namespace))
         });
         Self::over(sources, seams, namespaces)
     }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::handoff::{Handoff, StoreDelta};
 use crate::delta::Delta;
-use crate::metrics::{Metrics, names};
 use crate::resource::{ClusterId, ObjectKey};
 use crate::store::{self, Mark, Milestone, Run, Sighting};
 use crate::wire::Skim;
@@ -13,7 +12,6 @@ use crate::wire::Skim;
 pub(crate) struct Feed {
     pub(crate) store: Arc<store::Core>,
     pub(crate) handoff: Arc<Handoff>,
-    pub(crate) metrics: Metrics,
     /// Number of the reflector within its informer.
     pub(crate) scope: usize,
     pub(crate) namespace: Option<Arc<str>>,
@@ -26,6 +24,26 @@ pub(crate) struct Feed {
 }
 
 impl Feed {
+    /// A feed of a reflector that has not run yet; `scope` is its number within its informer.
+    pub(crate) fn new(
+        store: Arc<store::Core>,
+        handoff: Arc<Handoff>,
+        scope: usize,
+        namespace: Option<Arc<str>>,
+    ) -> Self {
+        let run = Run::default();
+        Self {
+            store,
+            handoff,
+            scope,
+            namespace,
+            run,
+            is_initial: true,
+            reuse: true,
+            batch: Vec::new(),
+        }
+    }
+
     /// Begins a new pass over the scope.
     pub(crate) fn begin_run(&mut self) {
         self.run.number = self.run.number.saturating_add(1);
@@ -70,12 +88,6 @@ impl Feed {
             resource_version: Arc::from(resource_version),
             what,
         }));
-    }
-
-    /// Counts a frame that did not become a delta.
-    pub(crate) fn dropped(&self, reason: &str) {
-        let resource = self.store.info().group_resource();
-        self.metrics.count(&names::INFORMER_DROPPED, &[&resource, reason], 1);
     }
 
     /// Hands the batch over and waits until there is room for the next.

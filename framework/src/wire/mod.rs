@@ -20,5 +20,5 @@ pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
 pub use scan::Malformed;
-pub(crate) use scan::{path_at, values_at};
+pub(crate) use scan::{object_at_path, path_at, text, values_at};
 pub(crate) use skim::Skim;
