@@ -14,8 +14,9 @@ pub(crate) mod status;
 
 pub use carry::Part;
 pub use frame::{EventType, Frame, FrameDecoder};
-pub use head::{Head, Owner};
+pub(crate) use head::Outline;
+pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
 pub use scan::Malformed;
-pub(crate) use scan::{object_at_path, path_at, values_at};
+pub(crate) use scan::{path_at, values_at};
 pub(crate) use skim::Skim;
