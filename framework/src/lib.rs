@@ -66,4 +66,4 @@ pub mod prelude;
 pub use controller::Controller;
 pub use crd::CustomResource;
 pub use error::{Error, ErrorKind};
-pub use windlass_macros::{Controller, CustomResource};
+pub use windlass_macros::{Controller, CustomResource, Projection};
