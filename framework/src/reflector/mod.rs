@@ -28,10 +28,10 @@ use self::backoff::Backoff;
 use self::setback::{During, Setback, judge};
 use crate::metrics::names;
 use crate::seams::Seams;
-use crate::store::{self, Milestone, Run, order};
+use crate::store::{Milestone, order};
 
-pub(crate) use feed::Feed;
-pub(crate) use handoff::Handoff;
+pub(crate) use feed::{Feed, Sink};
+pub(crate) use handoff::{Handoff, StoreDelta};
 pub(crate) use source::{ApiServer, Chunks, ListWatch, Read};
 pub(crate) use status::{State, Status};
 
@@ -108,27 +108,6 @@ impl Reflector {
             unreadable: 0,
             again_at: None,
             lived: Duration::ZERO,
-        }
-    }
-
-    /// A feed for a reflector that has not run yet.
-    pub(crate) fn feed(
-        store: Arc<store::Core>,
-        handoff: Arc<Handoff>,
-        seams: &Seams,
-        scope: usize,
-        namespace: Option<Arc<str>>,
-    ) -> Feed {
-        Feed {
-            store,
-            handoff,
-            metrics: seams.metrics.clone(),
-            scope,
-            namespace,
-            run: Run::default(),
-            is_initial: true,
-            reuse: true,
-            batch: Vec::new(),
         }
     }
 

@@ -101,6 +101,8 @@ pub(crate) struct ApiServer {
     pub(crate) client: Client,
     pub(crate) info: ResourceInfo,
     pub(crate) namespace: Option<String>,
+    pub(crate) labels: Option<String>,
+    pub(crate) fields: Option<String>,
 }
 
 impl ListWatch for ApiServer {
@@ -111,6 +113,12 @@ impl ListWatch for ApiServer {
         let mut request = Prepared::new(verb, Method::GET, path, what);
         for (name, value) in read.query() {
             request.push_parameter(name, value);
+        }
+        let selectors = [("labelSelector", &self.labels), ("fieldSelector", &self.fields)];
+        for (name, selector) in selectors {
+            if let Some(selector) = selector {
+                request.push_parameter(name, selector.clone());
+            }
         }
         request.timeout = (verb == Verb::List).then_some(LONGEST_LIST);
         request.scope = Some(self.info.scope);

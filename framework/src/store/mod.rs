@@ -7,6 +7,7 @@
 //! What this process has written is laid over what the watch has shown, for at most 10 s, so that a
 //! reconcile sees its own writes. No I/O, no tasks: the informer feeds it.
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub use crate::wire::{Head, Owner};
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment.
 pub struct Store<K> {
     core: Arc<Core>,
+    /// Keeps going what keeps it in step.
+    holder: Option<Arc<dyn Any + Send + Sync>>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -63,7 +66,7 @@ impl std::error::Error for Invalid {}
 
 impl<K> Clone for Store<K> {
     fn clone(&self) -> Self {
-        Self { core: Arc::clone(&self.core), kind: PhantomData }
+        Self { core: Arc::clone(&self.core), holder: self.holder.clone(), kind: PhantomData }
     }
 }
 
@@ -88,7 +91,12 @@ impl<K> fmt::Debug for Cached<K> {
 
 impl<K: Resource> Store<K> {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core, kind: PhantomData }
+        Self { core, holder: None, kind: PhantomData }
+    }
+
+    /// Holds `holder` for as long as it or a clone of it lives.
+    pub(crate) fn held_by(self, holder: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { holder: Some(holder), ..self }
     }
 
     /// The object of that name.
