@@ -44,9 +44,8 @@ pub(super) fn main<K: Resource>(
 pub(super) fn owned<K: Resource>(parent: ResourceInfo) -> Source {
     Box::new(move |informers, queue, applied| {
         let (queue, memory, parent) = (queue.clone(), Arc::clone(applied), parent.clone());
-        let owner = move |child: &Object| {
-            controller_key(child.head().owners(), &parent, child.key())
-        };
+        let owner =
+            move |child: &Object| controller_key(child.head().owners(), &parent, child.key());
         let concerned = move |event: &Event| match event {
             Event::Added { new, .. } => [owner(new), None],
             // A child that changes hands concerns both.

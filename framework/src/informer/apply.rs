@@ -31,8 +31,8 @@ impl Sink for Core {
         }
     }
 
-    fn handoff(&self) -> &Handoff {
-        &self.handoff
+    fn handoff(&self) -> Option<&Handoff> {
+        Some(&self.handoff)
     }
 }
 

@@ -14,7 +14,7 @@ use super::listener::{Life, Listener, Standing};
 use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::{Progress, Synced};
-use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, Status};
+use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, Status, Wiring};
 use crate::seams::Seams;
 use crate::store;
 
@@ -129,19 +129,17 @@ impl Core {
     }
 
     /// The reflectors, one per scope.
-    fn reflectors(self: &Arc<Self>) -> Vec<Reflector> {
+    fn reflectors(self: &Arc<Self>) -> Vec<Reflector<Feed>> {
         let reflector = |(at, scope): (usize, &Scope)| {
-            let metrics = scope.seams.metrics.clone();
-            let sink = Arc::clone(self);
             let store = Arc::clone(&self.store);
-            let feed = Feed::new(store, sink, metrics, at, scope.namespace.clone());
-            Reflector::new(
-                Arc::clone(&scope.source),
-                feed,
-                scope.seams.clone(),
-                Arc::clone(&scope.status),
-                Arc::clone(&self.habits),
-            )
+            let feed = Feed::new(store, self.clone(), at, scope.namespace.clone());
+            let wiring = Wiring {
+                seams: scope.seams.clone(),
+                status: Arc::clone(&scope.status),
+                habits: Arc::clone(&self.habits),
+                options: self.options.reading.clone(),
+            };
+            Reflector::of_informer(Arc::clone(&scope.source), feed, wiring)
         };
         self.scopes.iter().enumerate().map(reflector).collect()
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::reflector::ReflectorOptions;
 use crate::store::{Representation, Transform};
 
 /// The shortest period of a resync.
@@ -42,7 +43,7 @@ pub struct CacheOptions {
     pub(crate) namespaces: Option<Vec<String>>,
     pub(crate) resync: Option<Duration>,
     pub(crate) is_optional: bool,
-    pub(crate) frame_limit: Option<usize>,
+    pub(crate) reading: ReflectorOptions,
 }
 
 impl CacheOptions {
@@ -103,7 +104,14 @@ impl CacheOptions {
     /// The longest event of a watch, or item of a list, in bytes. A longer one leaves the object as
     /// it was known. Default 16 MiB.
     pub fn frame_limit(mut self, bytes: usize) -> Self {
-        self.frame_limit = Some(bytes);
+        self.reading = self.reading.frame_limit(bytes);
+        self
+    }
+
+    /// Everything else about how its reflectors read; replaces a frame limit that was set before.
+    /// Their resync tells nobody: that of listeners is [`resync`](Self::resync).
+    pub fn reading(mut self, options: ReflectorOptions) -> Self {
+        self.reading = options;
         self
     }
 

@@ -17,7 +17,7 @@ use super::progress::Synced;
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::reflector::{ApiServer, Habits, ListWatch};
+use crate::reflector::{ApiSource, Habits, ListWatch};
 use crate::resource::{Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
 use crate::store::{self, Representation};
@@ -31,6 +31,18 @@ pub struct Selection<'a> {
     pub namespace: Option<&'a str>,
     /// Labels and fields, the form in which objects are kept, the longest frame.
     pub options: &'a CacheOptions,
+}
+
+impl Selection<'_> {
+    /// The selector of labels, if there is one.
+    pub fn labels(&self) -> Option<&str> {
+        self.options.labels.as_deref()
+    }
+
+    /// The selector of fields, if there is one.
+    pub fn fields(&self) -> Option<&str> {
+        self.options.fields.as_deref()
+    }
 }
 
 /// Makes what an informer reads from.
@@ -101,13 +113,9 @@ impl InformerRegistry {
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork("informers");
         let sources: Sources = Box::new(move |wanted| {
-            Arc::new(ApiServer {
-                client: client.clone(),
-                info: wanted.info.clone(),
-                namespace: wanted.namespace.map(str::to_owned),
-                labels: wanted.options.labels.clone(),
-                fields: wanted.options.fields.clone(),
-            })
+            let source = ApiSource::new(client.clone(), wanted.info.clone());
+            let source = source.namespace(wanted.namespace);
+            Arc::new(source.labels(wanted.labels()).fields(wanted.fields()))
         });
         Self::over(sources, seams, namespaces)
     }

@@ -242,6 +242,34 @@ pub static INFORMER_WATCHES: Def = Def {
     labels: &["resource"],
     shape: Shape::Counter,
 };
+/// `windlass_informer_very_short_watches_total`: watches that were closed at once.
+pub static INFORMER_VERY_SHORT: Def = Def {
+    name: "windlass_informer_very_short_watches",
+    help: "Watches that were closed at once and told nothing",
+    labels: &["resource"],
+    shape: Shape::Counter,
+};
+/// `windlass_informer_listed_items_total`: items of lists read so far; grows while a list is read.
+pub static INFORMER_LISTED: Def = Def {
+    name: "windlass_informer_listed_items",
+    help: "Items of lists read so far",
+    labels: &["resource"],
+    shape: Shape::Counter,
+};
+/// `windlass_informer_list_duration_seconds`: how long complete lists took.
+pub static INFORMER_LIST_SECONDS: Def = Def {
+    name: "windlass_informer_list_duration_seconds",
+    help: "How long complete lists took",
+    labels: &["resource"],
+    shape: Shape::Histogram(list_buckets),
+};
+/// `windlass_informer_list_items`: items of complete lists.
+pub static INFORMER_LIST_ITEMS: Def = Def {
+    name: "windlass_informer_list_items",
+    help: "Items of complete lists",
+    labels: &["resource"],
+    shape: Shape::Histogram(item_buckets),
+};
 
 /// `windlass_informer_listener_panics_total`: panics of functions that were told a change.
 pub static INFORMER_LISTENER_PANICS: Def = Def {
@@ -287,8 +315,22 @@ pub static ALL: &[&Def] = &[
     &INFORMER_WAITING,
     &INFORMER_RELISTS,
     &INFORMER_WATCHES,
+    &INFORMER_VERY_SHORT,
+    &INFORMER_LISTED,
+    &INFORMER_LIST_SECONDS,
+    &INFORMER_LIST_ITEMS,
     &INFORMER_LISTENER_PANICS,
 ];
+
+/// From 5 ms to 10 min.
+fn list_buckets() -> Vec<f64> {
+    vec![0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0]
+}
+
+/// Powers of ten, from 1 to a million.
+fn item_buckets() -> Vec<f64> {
+    vec![1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]
+}
 
 /// controller-runtime's 40 buckets, 5 ms to 60 s.
 fn reconcile_buckets() -> Vec<f64> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::handoff::{Handoff, StoreDelta};
 use crate::delta::Delta;
-use crate::metrics::{Metrics, names};
 use crate::resource::{ClusterId, ObjectKey};
 use crate::store::{self, Mark, Milestone, Run, Sighting};
 use crate::wire::Skim;
@@ -17,15 +16,16 @@ pub(crate) trait Sink: Send + Sync + 'static {
     /// Applies the batch, or queues it; it is empty afterwards. Does not wait.
     fn offer(&self, batch: &mut Vec<StoreDelta>);
 
-    /// Where batches queue.
-    fn handoff(&self) -> &Handoff;
+    /// Where batches queue, if they do.
+    fn handoff(&self) -> Option<&Handoff> {
+        None
+    }
 }
 
 /// Where a reflector's findings go.
 pub(crate) struct Feed {
     pub(crate) store: Arc<store::Core>,
     sink: Arc<dyn Sink>,
-    metrics: Metrics,
     /// Number of the reflector within its informer.
     scope: usize,
     pub(crate) namespace: Option<Arc<str>>,
@@ -43,14 +43,12 @@ impl Feed {
     pub(crate) fn new(
         store: Arc<store::Core>,
         sink: Arc<dyn Sink>,
-        metrics: Metrics,
-        scope: usize,
+            scope: usize,
         namespace: Option<Arc<str>>,
     ) -> Self {
         Self {
             store,
             sink,
-            metrics,
             scope,
             namespace,
             run: Run::default(),
@@ -107,19 +105,15 @@ impl Feed {
         }));
     }
 
-    /// Counts a frame that did not become a delta.
-    pub(crate) fn dropped(&self, reason: &str) {
-        let resource = self.store.info().group_resource();
-        self.metrics.count(&names::INFORMER_DROPPED, &[&resource, reason], 1);
-    }
-
     /// Hands the batch over and waits until there is room for the next.
     pub(crate) async fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
         }
         self.sink.offer(&mut self.batch);
-        self.sink.handoff().room().await;
+        if let Some(handoff) = self.sink.handoff() {
+            handoff.room().await;
+        }
         self.in_a_row += 1;
         if self.in_a_row == IN_A_ROW {
             self.in_a_row = 0;
