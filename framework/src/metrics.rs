@@ -195,6 +195,21 @@ impl Metrics {
         self.gauge(def, values).set(value);
     }
 
+    /// Forgets a gauge's series, because what it measured is gone.
+    pub fn forget(&self, def: &Def, values: &[&str]) {
+        if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
+            family.remove(&labels(def, values));
+        }
+    }
+
+    /// The value of a gauge's series; `None` when there is none. For tests and debug dumps.
+    pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
+        match self.inner.kept.get(def.name) {
+            Some(Kept::Gauge(family)) => family.get(&labels(def, values)).map(|gauge| gauge.get()),
+            _ => None,
+        }
+    }
+
     /// Adds to a gauge; negative values lower it.
     pub fn add(&self, def: &Def, values: &[&str], value: f64) {
         self.gauge(def, values).add(value);

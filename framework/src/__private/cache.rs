@@ -6,7 +6,7 @@ use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{self, Event, Mark, Run, Sighting, Store};
-use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, Part, Skim};
+use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Part, Skim};
 
 /// The cache of one kind, and what was read and not applied yet.
 pub struct Cache {
@@ -31,7 +31,7 @@ impl Cache {
             core: store::Core::new(info, Clock::system()),
             run: Run::default(),
             read: Vec::new(),
-            list: ListSplitter::new(),
+            list: ListSplitter::with_limit(MAX_PIECE),
             watch: FrameDecoder::new(),
         }
     }
@@ -44,7 +44,7 @@ impl Cache {
     /// Begins a list.
     pub fn begin_list(&mut self) {
         self.run.number += 1;
-        self.list = ListSplitter::new();
+        self.list = ListSplitter::with_limit(MAX_PIECE);
     }
 
     /// Reads a piece of a list as a reflector does: what is cached in the same version is not
@@ -90,7 +90,7 @@ impl Cache {
 
 /// Splits a list and does nothing with its items. Returns their number and bytes.
 pub fn split(pieces: &mut dyn Iterator<Item = &[u8]>) -> (usize, usize) {
-    let mut splitter = ListSplitter::new();
+    let mut splitter = ListSplitter::with_limit(MAX_PIECE);
     let (mut items, mut bytes) = (0, 0);
     for piece in pieces {
         let outcome = splitter.push(piece, &mut |part| {

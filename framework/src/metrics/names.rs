@@ -213,6 +213,21 @@ pub static INFORMER_VERSION: Def = Def {
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
+/// `windlass_informer_version_age_seconds`: seconds since the cache was shown its newest
+/// resourceVersion; a healthy watch of an idle kind is shown one about once a minute.
+pub static INFORMER_AGE: Def = Def {
+    name: "windlass_informer_version_age_seconds",
+    help: "Seconds since the cache was shown its newest resourceVersion",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
+/// `windlass_informer_listener_waiting_keys`: keys that wait to be told to listeners, all together.
+pub static INFORMER_WAITING: Def = Def {
+    name: "windlass_informer_listener_waiting_keys",
+    help: "Keys that wait to be told to listeners",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_lists_total`: lists started, by cause.
 pub static INFORMER_RELISTS: Def = Def {
     name: "windlass_informer_lists",
@@ -296,6 +311,8 @@ pub static ALL: &[&Def] = &[
     &INFORMER_DROPPED,
     &INFORMER_QUEUED,
     &INFORMER_VERSION,
+    &INFORMER_AGE,
+    &INFORMER_WAITING,
     &INFORMER_RELISTS,
     &INFORMER_WATCHES,
     &INFORMER_VERY_SHORT,

@@ -1,7 +1,7 @@
 //! Is an object of the kind that was asked for?
 
 use crate::resource::ResourceInfo;
-use crate::wire::{object_at_path, text};
+use crate::wire::values_at;
 
 /// Stands for any kind when only metadata are asked for.
 const METADATA_ONLY: &str = "PartialObjectMetadata";
@@ -29,7 +29,11 @@ impl Expected {
         if self.starts.iter().any(|start| object.starts_with(start)) {
             return None;
         }
-        let field = |name| object_at_path(object, &[name]).and_then(text).unwrap_or_default();
+        let field = |name| {
+            let mut found = Vec::new();
+            values_at(object, &[name], &mut found);
+            found.pop().unwrap_or_default()
+        };
         let (kind, api_version) = (field("kind"), field("apiVersion"));
         let is_expected = (kind.is_empty() || *kind == *self.kind)
             && (api_version.is_empty() || *api_version == *self.api_version);

@@ -47,8 +47,8 @@ pub use source::{Chunks, ListWatch, Opening, Read, Served, Serving};
 pub use status::{Freshness, State, Status};
 pub use target::{Seen, Step, StoreTarget, Target};
 
-pub(crate) use feed::Feed;
-pub(crate) use handoff::Handoff;
+pub(crate) use feed::{Feed, Sink};
+pub(crate) use handoff::{Handoff, StoreDelta};
 pub(crate) use reflector::{Habits, Wiring};
 
 /// A request that brought nothing for so long has failed.

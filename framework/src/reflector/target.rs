@@ -4,7 +4,8 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use super::feed::Feed;
+use super::feed::{Feed, Sink};
+use super::handoff::StoreDelta;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{self, Milestone};
@@ -200,9 +201,23 @@ impl fmt::Debug for StoreTarget {
 /// Deltas applied under one lock.
 const BATCH: usize = 128;
 
+/// Applies what comes, and tells nobody.
+struct Direct(Arc<store::Core>);
+
+impl Sink for Direct {
+    fn offer(&self, batch: &mut Vec<StoreDelta>) {
+        while batch.len() > BATCH {
+            let rest = batch.split_off(BATCH);
+            self.0.apply(std::mem::replace(batch, rest));
+        }
+        self.0.apply(std::mem::take(batch));
+    }
+}
+
 impl StoreTarget {
     pub(super) fn new(store: Arc<store::Core>, namespace: Option<Arc<str>>) -> Self {
-        Self { feed: Feed::new(store, Arc::default(), 0, namespace) }
+        let sink = Arc::new(Direct(Arc::clone(&store)));
+        Self { feed: Feed::new(store, sink, 0, namespace) }
     }
 }
 
@@ -231,12 +246,7 @@ impl Target for StoreTarget {
         Target::reached(&mut self.feed, step, version);
     }
 
-    async fn room(&mut self) {
-        let mut batch = std::mem::take(&mut self.feed.batch);
-        while !batch.is_empty() {
-            let rest = batch.split_off(batch.len().min(BATCH));
-            self.feed.store.apply(batch);
-            batch = rest;
-        }
+    fn room(&mut self) -> impl Future<Output = ()> + Send {
+        self.feed.flush()
     }
 }

@@ -1,5 +1,6 @@
 //! The read view of a store, and of one moment of it, with their type.
 
+use std::any::Any;
 use std::fmt;
 use std::fmt::{Display, Write};
 use std::marker::PhantomData;
@@ -19,6 +20,8 @@ use crate::resource::{ObjectKey, Resource, Selector};
 /// take a [`snapshot`](Self::snapshot) for several calls.
 pub struct Store<K> {
     core: Arc<Core>,
+    /// Keeps going what keeps it in step.
+    holder: Option<Arc<dyn Any + Send + Sync>>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -34,7 +37,7 @@ pub struct Snapshot<K> {
 
 impl<K> Clone for Store<K> {
     fn clone(&self) -> Self {
-        Self { core: Arc::clone(&self.core), kind: PhantomData }
+        Self { core: Arc::clone(&self.core), holder: self.holder.clone(), kind: PhantomData }
     }
 }
 
@@ -60,7 +63,12 @@ impl<K> fmt::Debug for Snapshot<K> {
 
 impl<K: Resource> Store<K> {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core, kind: PhantomData }
+        Self { core, holder: None, kind: PhantomData }
+    }
+
+    /// Holds `holder` for as long as it or a clone of it lives.
+    pub(crate) fn held_by(self, holder: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { holder: Some(holder), ..self }
     }
 
     pub(super) fn core(&self) -> &Core {

@@ -14,6 +14,7 @@ mod scan;
 mod skim;
 pub(crate) mod status;
 
+pub(crate) use carry::MAX_PIECE;
 pub use carry::Part;
 pub(crate) use cut::without;
 pub use frame::{EventType, Frame, FrameDecoder};
@@ -22,5 +23,5 @@ pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
 pub(crate) use paths::{PathTree, values_at};
 pub use scan::Malformed;
-pub(crate) use scan::{object_at_path, path_at, text};
+pub(crate) use scan::path_at;
 pub(crate) use skim::Skim;

@@ -82,11 +82,8 @@ impl Listener {
                     return broken("G-C6", text);
                 }
                 if old.uid != new.uid {
-                    let text = format!(
-                        "{} became {} without a deletion",
-                        describe(&old),
-                        describe(&new)
-                    );
+                    let text =
+                        format!("{} became {} without a deletion", describe(&old), describe(&new));
                     return broken("G-C4", text);
                 }
                 self.show(history, key, at + 1, new)

@@ -87,9 +87,8 @@ impl Reader {
         view: &View,
         term: &impl Fn(u64) -> Option<String>,
     ) -> Result<(), Violation> {
-        let broken = |key, text: String| {
-            Err(Violation::new("G-C5", &self.name, text).of(history.name(key)))
-        };
+        let broken =
+            |key, text: String| Err(Violation::new("G-C5", &self.name, text).of(history.name(key)));
         let mut wanted: BTreeMap<String, Vec<(KeyId, Shown)>> = BTreeMap::new();
         for (key, shown) in &view.list {
             if !self.scope.covers(history.namespace(*key))
@@ -166,10 +165,8 @@ impl Reader {
     pub fn version(&mut self, version: u64, announced: u64) -> Result<(), Violation> {
         let before = std::mem::replace(&mut self.version, (version, announced));
         if version < before.0 && announced <= before.1 {
-            let text = format!(
-                "its version went from {} back to {version} without a new epoch",
-                before.0
-            );
+            let text =
+                format!("its version went from {} back to {version} without a new epoch", before.0);
             return Err(Violation::new("G-C3", &self.name, text));
         }
         Ok(())
@@ -256,8 +253,7 @@ pub(super) fn reached(
         Some(shown) => history.find(key, position, shown).is_some(),
         None => {
             let at = history.first(key).max(position);
-            (at..=history.last(key))
-                .any(|at| scope.shows(history.at(key, at).object).is_none())
+            (at..=history.last(key)).any(|at| scope.shows(history.at(key, at).object).is_none())
         }
     }
 }

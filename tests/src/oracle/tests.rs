@@ -49,8 +49,9 @@ fn a_trace_that_shows_everything_and_one_that_merges_are_right() {
     assert!(broken(&whole).is_empty());
     assert!(broken(&[added(2, 5)]).is_empty());
     assert!(broken(&[added(1, 1), deleted(1, 2), added(2, 5)]).is_empty());
-    assert!(broken(&[added(1, 1), deleted(1, 1), added(2, 5), Event::Resync(object(2, 5))])
-        .is_empty());
+    assert!(
+        broken(&[added(1, 1), deleted(1, 1), added(2, 5), Event::Resync(object(2, 5))]).is_empty()
+    );
 }
 
 #[test]
@@ -116,11 +117,9 @@ fn g_c6_a_change_that_is_never_told_and_a_wrong_old_state_are_found() {
 
 #[test]
 fn g_c6_a_listener_is_not_told_what_its_cache_does_not_show() {
-    for (event, view) in [
-        (added(2, 5), Some(object(2, 4))),
-        (added(2, 5), None),
-        (added(2, 5), Some(object(1, 2))),
-    ] {
+    for (event, view) in
+        [(added(2, 5), Some(object(2, 4))), (added(2, 5), None), (added(2, 5), Some(object(1, 2)))]
+    {
         let (mut book, listener) = book();
         book.hear(listener, "a", "x", event, Some(view));
         assert_eq!(book.violations()[0].promise, "G-C6", "{event:?}, {view:?}");

@@ -46,7 +46,9 @@ async fn mechanism_48_trouble_is_told_to_a_handler_and_a_handler_that_panics_is_
     let rig = Rig::synced(source, ReflectorOptions::new()).await;
     let troubles = rig.troubles.lock().clone();
     assert_eq!(troubles.len(), 3);
-    assert!(matches!(&troubles[0].state, State::Degraded(why) if why.contains("verb watch on configmaps")));
+    assert!(
+        matches!(&troubles[0].state, State::Degraded(why) if why.contains("verb watch on configmaps"))
+    );
     assert_eq!(troubles[0].what, "configmaps");
     let bounds = [800, 1600, 3200].map(Duration::from_millis);
     for (trouble, bound) in troubles.iter().zip(bounds) {
