@@ -2,8 +2,8 @@
 
 use tracing::Level;
 
-use super::capture::Captured;
 use super::*;
+use crate::client::tests::capture::Captured;
 use crate::metrics::names;
 use crate::reflector::{Served, Serving};
 

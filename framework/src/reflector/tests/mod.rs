@@ -22,11 +22,6 @@ use crate::resource::{ObjectKey, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::Store;
 
-// Shared with the client's tests.
-#[expect(dead_code, reason = "not all of it is used here")]
-#[path = "../../client/tests/capture.rs"]
-mod capture;
-
 mod faults;
 mod lists;
 mod memory;

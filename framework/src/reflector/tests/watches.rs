@@ -1,6 +1,7 @@
 //! What a watch does and what follows from its end (mechanisms 48 and 53 to 56).
 
 use super::*;
+use crate::client::tests::capture::Captured;
 use crate::metrics::names;
 
 /// Upstream's row 68.
@@ -267,7 +268,7 @@ async fn mechanism_54_each_type_of_event_does_its_work_and_moves_the_position() 
 async fn mechanism_54_tables_and_other_kinds_are_left_out_and_reported_once() {
     let table = r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"name":"t","resourceVersion":"15"},"rows":[]}"#;
     let secret = r#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"16"}}"#;
-    let (log, _guard) = super::capture::Captured::at(tracing::Level::ERROR);
+    let (log, _guard) = Captured::at(tracing::Level::ERROR);
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;
     rig.source.send(frame("ADDED", table));
     rig.source.send(frame("ADDED", secret));
