@@ -8,6 +8,7 @@ mod carry;
 mod frame;
 mod head;
 mod list;
+mod marks;
 mod scan;
 mod skim;
 pub(crate) mod status;
