@@ -9,6 +9,7 @@ mod cut;
 mod frame;
 mod head;
 mod list;
+mod marks;
 mod paths;
 mod scan;
 mod skim;
