@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::apply::{Applied, Mark, Run, Sighting};
 use super::index::{Evaluate, IndexId, Table, Terms};
+use super::keep::Mode;
 use super::object::{Home, KeyParts, Object};
 use super::own::Overlay;
 use crate::clock::Clock;
@@ -46,9 +47,21 @@ pub(super) struct Slot {
 }
 
 impl Core {
+    /// A store that keeps compact bytes.
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
+        Self::with_mode(info, clock, Mode::default())
+    }
+
+    /// A store that keeps its objects as `mode` says.
+    pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode) -> Arc<Self> {
+        if mode.lacks_feature() {
+            tracing::warn!(
+                resource = %info,
+                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
+            );
+        }
         Arc::new_cyclic(|me: &Weak<Self>| Self {
-            home: Arc::new(Home::new(info, Weak::clone(me))),
+            home: Arc::new(Home::new(info, Weak::clone(me), mode)),
             clock,
             state: RwLock::default(),
             invalid: Mutex::default(),
@@ -61,8 +74,8 @@ impl Core {
 
     /// An object of this store's kind, not put into it.
     pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
-        let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name);
-        Object::new(key, skim, &self.home)
+        let home = &self.home;
+        home.transformed(skim).unwrap_or_else(|| Object::new(home.key_of(skim), skim, home))
     }
 
     /// The cached object, when it is the very version that `skim` shows.
@@ -203,21 +216,73 @@ impl Core {
     }
 
     /// Applies a batch under one lock and says what changed.
-    pub(crate) fn apply(&self, batch: Vec<Delta<Sighting, Mark>>) -> Applied {
-        loop {
-            let (evaluators, terms) = self.evaluate(&batch);
+    pub(crate) fn apply(&self, mut batch: Vec<Delta<Sighting, Mark>>) -> Applied {
+        let kept = self.keep(&mut batch);
+        let applied = loop {
+            let (evaluators, terms) = self.evaluate(&batch, &kept.came);
             let mut state = self.state.write();
             // An index was added meanwhile: its values are not there yet.
             if state.tables.len() == evaluators {
                 let applied = state.apply(batch, terms);
                 self.forget_invalid(&applied);
-                return applied;
+                break applied;
+            }
+        };
+        for (object, message) in &kept.invalid {
+            self.note_invalid(object, message);
+        }
+        #[cfg(feature = "cold")]
+        self.press_waiting();
+        applied
+    }
+
+    /// Brings the objects that are new to the store into the form that is kept.
+    fn keep(&self, batch: &mut [Delta<Sighting, Mark>]) -> Conversion {
+        let mut done = Conversion::default();
+        if self.home.mode.is_compact() {
+            return done;
+        }
+        let mut fresh = Vec::new();
+        {
+            let state = self.state.read();
+            for (at, delta) in batch.iter().enumerate() {
+                if let Delta::Put(seen) = delta
+                    && !state.holds(&seen.object)
+                {
+                    fresh.push(at);
+                }
+            }
+        }
+        for at in fresh {
+            let Some(Delta::Put(seen)) = batch.get_mut(at) else { continue };
+            match self.home.keep(&seen.object) {
+                Ok(kept) => {
+                    let came = std::mem::replace(&mut seen.object, kept);
+                    done.came.insert(at, came);
+                }
+                Err(message) => done.invalid.push((Arc::clone(&seen.object), message.into())),
+            }
+        }
+        done
+    }
+
+    /// Compresses the objects that waited for a dictionary, once there is one.
+    #[cfg(feature = "cold")]
+    fn press_waiting(&self) {
+        for waited in self.home.press.train() {
+            if let Ok(pressed) = self.home.keep(&waited) {
+                self.state.write().exchange(&waited, &pressed);
             }
         }
     }
 
     /// Index values of the objects that are new to the store, computed outside the lock.
-    fn evaluate(&self, batch: &[Delta<Sighting, Mark>]) -> (usize, BTreeMap<usize, Vec<Terms>>) {
+    /// `came`: objects as they came, by their place in the batch, where another form is kept.
+    fn evaluate(
+        &self,
+        batch: &[Delta<Sighting, Mark>],
+        came: &BTreeMap<usize, Arc<Object>>,
+    ) -> (usize, BTreeMap<usize, Vec<Terms>>) {
         let (evaluators, fresh) = {
             let state = self.state.read();
             let evaluators: Vec<_> =
@@ -225,14 +290,11 @@ impl Core {
             if evaluators.is_empty() {
                 return (0, BTreeMap::new());
             }
-            let is_fresh = |object: &Arc<Object>| {
-                !state.slots.get(object.key()).is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
-            };
             let fresh: Vec<_> = batch
                 .iter()
                 .enumerate()
                 .filter_map(|(at, delta)| match delta {
-                    Delta::Put(seen) if is_fresh(&seen.object) => Some((at, &seen.object)),
+                    Delta::Put(seen) if !state.holds(&seen.object) => Some((at, &seen.object)),
                     _ => None,
                 })
                 .collect();
@@ -242,7 +304,12 @@ impl Core {
             .into_iter()
             .map(|(at, object)| {
                 let mut decoded = None;
-                (at, evaluators.iter().map(|e| e.terms(object, &mut decoded)).collect())
+                let bytes = came.get(&at).unwrap_or(object);
+                let terms = |evaluator: &Arc<dyn Evaluate>| {
+                    let from = if evaluator.reads_bytes() { bytes } else { object };
+                    evaluator.terms(from, &mut decoded)
+                };
+                (at, evaluators.iter().map(terms).collect())
             })
             .collect();
         (evaluators.len(), terms)
@@ -250,6 +317,7 @@ impl Core {
 
     /// This process wrote `object`; ignored when the watch was faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
+        let object = self.home.keep(&object).unwrap_or(object);
         let mut state = self.state.write();
         let seen = state.slots.get(object.key()).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {
@@ -313,7 +381,33 @@ impl Core {
     }
 }
 
+/// What bringing a batch into the kept form did.
+#[derive(Default)]
+struct Conversion {
+    /// The objects as they came, by their place in the batch.
+    came: BTreeMap<usize, Arc<Object>>,
+    /// Those that do not decode, and why.
+    invalid: Vec<(Arc<Object>, Arc<str>)>,
+}
+
 impl State {
+    /// Is this very object in the store?
+    pub(super) fn holds(&self, object: &Arc<Object>) -> bool {
+        self.slots.get(object.key()).is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
+    }
+
+    /// Puts the same state of an object in another form into its place.
+    #[cfg(feature = "cold")]
+    fn exchange(&mut self, from: &Arc<Object>, to: &Arc<Object>) {
+        if !self.holds(from) {
+            return;
+        }
+        if let Some(slot) = self.slots.get_mut(from.key()) {
+            slot.object = Arc::clone(to);
+            self.bytes = self.bytes + to.content().len() - from.content().len();
+        }
+    }
+
     /// The slots of a namespace, or all.
     pub(super) fn slots_of<'a>(
         &'a self,

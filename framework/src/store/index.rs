@@ -92,6 +92,11 @@ pub(crate) type Terms = Box<[Arc<str>]>;
 pub(crate) trait Evaluate: Send + Sync {
     /// `decoded` keeps the decoded object for the next evaluator.
     fn terms(&self, object: &Arc<Object>, decoded: &mut Option<Decoded>) -> Terms;
+
+    /// Is it the object's bytes that it reads, and not the decoded value?
+    fn reads_bytes(&self) -> bool {
+        false
+    }
 }
 
 struct ByPath(&'static [&'static str]);
@@ -101,6 +106,10 @@ impl Evaluate for ByPath {
         let mut values = Vec::new();
         values_at(&object.body(), self.0, &mut values);
         distinct(values)
+    }
+
+    fn reads_bytes(&self) -> bool {
+        true
     }
 }
 

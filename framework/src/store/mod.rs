@@ -16,9 +16,12 @@ use std::sync::Arc;
 use crate::resource::{ObjectKey, Resource, Selector};
 
 mod apply;
+#[cfg(feature = "cold")]
+mod cold;
 mod content;
 mod core;
 mod index;
+mod keep;
 mod memory;
 mod mode;
 mod object;
@@ -31,6 +34,7 @@ mod version;
 pub(crate) use apply::{Applied, Event, Mark, Milestone, Run, Sighting};
 pub(crate) use core::Core;
 pub use index::{Index, IndexValue};
+pub(crate) use keep::Mode;
 pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
 pub(crate) use version::order;
@@ -199,7 +203,7 @@ impl<K: Resource> Cached<K> {
 
     /// An annotation's value, read off the bytes.
     pub fn annotation(&self, key: &str) -> Option<String> {
-        self.object.head().annotation(key)
+        self.object.annotation(key)
     }
 
     /// Are these two the same state in memory, not just equal?

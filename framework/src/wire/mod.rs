@@ -14,7 +14,7 @@ mod skim;
 pub(crate) mod status;
 
 pub use carry::Part;
-pub(crate) use cut::without;
+pub(crate) use cut::{object_at_path, without};
 pub use frame::{EventType, Frame, FrameDecoder};
 pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
