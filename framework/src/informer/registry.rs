@@ -143,7 +143,12 @@ impl InformerRegistry {
             })
             .collect();
         let seed = inner.seams.entropy.fork("store").next_u64();
-        let store = store::Core::seeded(info.clone(), inner.seams.clock.clone(), seed);
+        let store = store::Core::with_mode(
+            info.clone(),
+            inner.seams.clock.clone(),
+            store::Mode::default(),
+            seed,
+        );
         Core::new(store, scopes, inner.seams.clone(), Arc::clone(&inner.habits))
     }
 

@@ -5,6 +5,7 @@
 //! kind or knows about connections.
 
 mod carry;
+mod cut;
 mod frame;
 mod head;
 mod list;
@@ -14,6 +15,7 @@ mod skim;
 pub(crate) mod status;
 
 pub use carry::Part;
+pub(crate) use cut::{object_at_path, without};
 pub use frame::{EventType, Frame, FrameDecoder};
 pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
