@@ -228,7 +228,7 @@ impl InformerRegistry {
             return lease;
         }
         let options = options.unwrap_or_else(|| informers.options_of(&info));
-        let core = self.make(&info, options.clone());
+        let core = self.make::<K>(&info, options.clone());
         let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
         let known =
@@ -246,7 +246,7 @@ impl InformerRegistry {
         lease
     }
 
-    fn make(&self, info: &ResourceInfo, options: CacheOptions) -> Arc<Core> {
+    fn make<K: Resource>(&self, info: &ResourceInfo, options: CacheOptions) -> Arc<Core> {
         let inner = &self.inner;
         let names = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
         let is_whole = names.is_empty() || info.scope == Scope::Cluster;
@@ -261,7 +261,8 @@ impl InformerRegistry {
             })
             .collect();
         let seed = inner.seams.entropy.fork("store").next_u64();
-        let store = store::Core::seeded(info.clone(), inner.seams.clock.clone(), seed);
+        let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
+        let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
         let name = format!("{}{}", info.group_resource(), options.suffix());
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::apply::{Applied, Mark, Sighting};
 use super::index::{Evaluator, IndexId};
+use super::keep::Mode;
 use super::object::{Home, Object};
 use super::reads::Order;
 use super::slots::{Id, parts};
@@ -38,15 +39,23 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// As [`seeded`](Self::seeded), with a fixed seed.
+    /// A store that keeps compact bytes, with a fixed seed.
+    #[cfg(test)]
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
-        Self::seeded(info, clock, 0)
+        Self::with_mode(info, clock, Mode::default(), 0)
     }
 
-    /// An empty cache; `seed` decides where things stand in memory and nothing else.
-    pub(crate) fn seeded(info: ResourceInfo, clock: Clock, seed: u64) -> Arc<Self> {
+    /// A store that keeps its objects as `mode` says; `seed` decides where things stand in memory and
+    /// nothing else.
+    pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
+        if mode.lacks_feature() {
+            tracing::warn!(
+                resource = %info,
+                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
+            );
+        }
         Arc::new_cyclic(|me: &Weak<Self>| Self {
-            home: Arc::new(Home::new(info, Weak::clone(me))),
+            home: Arc::new(Home::new(info, Weak::clone(me), mode)),
             clock,
             state: RwLock::new(State::new(seed)),
             order: Mutex::default(),
@@ -68,7 +77,8 @@ impl Core {
             let namespace = skim.namespace.as_deref();
             ObjectKey::interned(namespace.map(|name| self.home.namespace(name)), &skim.name)
         });
-        Object::new(key, skim, &self.home)
+        let transformed = self.home.transformed(skim, &key);
+        transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
     }
 
     /// The cached object, when it is the very version that `skim` shows. Allocates nothing.
@@ -126,7 +136,7 @@ impl Core {
         while let Some(objects) = self.objects_from(&mut from) {
             let mut values = Values::default();
             let evaluate = |(id, object): (Id, Arc<Object>)| {
-                let part = plan.evaluate(&object, &mut values);
+                let part = plan.evaluate(&object, &object, &mut values);
                 (id, object, part)
             };
             let objects: Vec<_> = objects.into_iter().map(evaluate).collect();
@@ -185,9 +195,10 @@ impl Core {
             Some(Delta::Mark(mark)) if mark.sweeps() => deltas.pop(),
             _ => None,
         };
+        let kept = self.keep(&mut deltas);
         let mut values = Values::default();
         loop {
-            let (plan, parts) = self.evaluate(&deltas, &mut values);
+            let (plan, parts) = self.evaluate(&deltas, &kept.came, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile: its values are not there yet.
             if Arc::ptr_eq(&state.plan, &plan) {
@@ -197,8 +208,43 @@ impl Core {
                 break;
             }
         }
+        for (object, message) in &kept.invalid {
+            self.note_invalid(object, message);
+        }
+        #[cfg(feature = "cold")]
+        self.press_waiting();
         if let Some(Delta::Mark(mark)) = last {
             self.sweep(mark, applied);
+        }
+    }
+
+    /// Brings the objects that are new to the store into the form that is kept.
+    fn keep(&self, deltas: &mut [Delta<Sighting, Mark>]) -> Conversion {
+        let mut done = Conversion::default();
+        if self.home.mode.is_compact() {
+            return done;
+        }
+        let fresh = self.state.read().fresh(deltas);
+        for (at, delta) in deltas.iter_mut().enumerate().filter(|(at, _)| fresh[*at]) {
+            let Delta::Put(seen) = delta else { continue };
+            match self.home.keep(&seen.object) {
+                Ok(kept) => {
+                    let came = std::mem::replace(&mut seen.object, kept);
+                    done.came.insert(at, came);
+                }
+                Err(message) => done.invalid.push((Arc::clone(&seen.object), message.into())),
+            }
+        }
+        done
+    }
+
+    /// Compresses the objects that waited for a dictionary, once there is one.
+    #[cfg(feature = "cold")]
+    fn press_waiting(&self) {
+        for waited in self.home.press.train() {
+            if let Ok(pressed) = self.home.keep(&waited) {
+                self.state.write().reshape(&waited, &pressed);
+            }
         }
     }
 
@@ -215,31 +261,28 @@ impl Core {
         self.state.write().apply(end, &Values::default(), &[], applied);
     }
 
-    /// Index values of the objects that are new to the store, computed outside the lock.
+    /// Index values of the objects that are new to the store, computed outside the lock. `came`:
+    /// objects as they came, by their place among the deltas, where another form is kept.
     fn evaluate(
         &self,
         deltas: &[Delta<Sighting, Mark>],
+        came: &BTreeMap<usize, Arc<Object>>,
         values: &mut Values,
     ) -> (Arc<Plan>, Vec<Part>) {
-        let mut parts = vec![Part::default(); 0];
+        let mut parts = Vec::new();
         let (plan, fresh) = {
             let state = self.state.read();
             if state.plan.is_empty() {
                 return (Arc::clone(&state.plan), parts);
             }
-            let is_fresh = |object: &Arc<Object>| {
-                let cached = state.slots.get(self::parts(object.key()));
-                !cached.is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
-            };
-            let fresh: Vec<_> = deltas
-                .iter()
-                .map(|delta| matches!(delta, Delta::Put(seen) if is_fresh(&seen.object)))
-                .collect();
-            (Arc::clone(&state.plan), fresh)
+            (Arc::clone(&state.plan), state.fresh(deltas))
         };
-        for (delta, is_fresh) in deltas.iter().zip(fresh) {
+        for (at, delta) in deltas.iter().enumerate() {
             parts.push(match delta {
-                Delta::Put(seen) if is_fresh => plan.evaluate(&seen.object, values),
+                Delta::Put(seen) if fresh[at] => {
+                    let came = came.get(&at).unwrap_or(&seen.object);
+                    plan.evaluate(came, &seen.object, values)
+                }
                 _ => Part::default(),
             });
         }
@@ -248,6 +291,7 @@ impl Core {
 
     /// This process wrote `object`; ignored when the watch was faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
+        let object = self.home.keep(&object).unwrap_or(object);
         let mut state = self.state.write();
         let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {
@@ -309,6 +353,15 @@ impl Core {
             }
         }
     }
+}
+
+/// What bringing deltas into the kept form did.
+#[derive(Default)]
+struct Conversion {
+    /// The objects as they came, by their place among the deltas.
+    came: BTreeMap<usize, Arc<Object>>,
+    /// Those that do not decode, and why.
+    invalid: Vec<(Arc<Object>, Arc<str>)>,
 }
 
 fn skimmed<'a>(skim: &'a Skim<'_>) -> super::slots::Parts<'a> {

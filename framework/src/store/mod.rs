@@ -16,11 +16,14 @@ use std::sync::Arc;
 use crate::resource::{ObjectKey, Resource};
 
 mod apply;
+#[cfg(feature = "cold")]
+mod cold;
 mod content;
 mod core;
 mod groups;
 mod hash;
 mod index;
+mod keep;
 mod lister;
 mod memory;
 mod mode;
@@ -43,6 +46,7 @@ mod view;
 pub(crate) use apply::{Applied, Event, Mark, Milestone, Run, Sighting};
 pub(crate) use core::Core;
 pub use index::{Index, IndexValue};
+pub(crate) use keep::Mode;
 pub use lister::{Lister, NamespaceLister};
 pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
@@ -120,7 +124,7 @@ impl<K: Resource> Cached<K> {
 
     /// An annotation's value, read off the bytes.
     pub fn annotation(&self, key: &str) -> Option<String> {
-        self.object.head().annotation(key)
+        self.object.annotation(key)
     }
 
     /// Are these two the same state in memory, not just equal?

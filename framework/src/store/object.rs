@@ -8,11 +8,16 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::Invalid;
+#[cfg(feature = "cold")]
+use super::cold::Press;
 use super::content::Content;
 use super::core::Core;
+use super::keep::Mode;
 use super::memory::Memory;
 use super::shares::{Decoded, Shares};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
+#[cfg(feature = "cold")]
+use crate::wire::object_at_path;
 use crate::wire::{Head, Outline, Skim, path_at};
 
 /// An object of the cache; it never changes.
@@ -31,6 +36,9 @@ pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
     pub(crate) core: Weak<Core>,
     pub(crate) memory: Memory,
+    pub(super) mode: Mode,
+    #[cfg(feature = "cold")]
+    pub(super) press: Press,
     shares: Shares,
     serials: AtomicU64,
     /// The namespace that was asked for last: neighbours are in the same, as a rule.
@@ -38,10 +46,13 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    pub(crate) fn new(info: ResourceInfo, core: Weak<Core>) -> Self {
+    pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
         Self {
             info,
             core,
+            mode,
+            #[cfg(feature = "cold")]
+            press: Press::default(),
             memory: Memory::default(),
             shares: Shares::default(),
             serials: AtomicU64::new(0),
@@ -106,8 +117,27 @@ impl Object {
         fixed + self.content.capacity() + self.outline.heap()
     }
 
+    /// An annotation's value.
+    pub(crate) fn annotation(&self, key: &str) -> Option<String> {
+        match &self.content {
+            Content::Compact(_) => self.head().annotation(key),
+            Content::Kept(kept) => kept.annotation(key),
+            #[cfg(feature = "cold")]
+            Content::Cold(cold) => {
+                let body = cold.unpacked();
+                let path = ["metadata", "annotations", key];
+                serde_json::from_slice(object_at_path(&body, &path)?).ok()
+            }
+        }
+    }
+
     /// The object as a `K`, shared with whoever holds it already.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
+        if let Content::Kept(kept) = &self.content
+            && let Some(value) = kept.value::<K>()
+        {
+            return Ok(value);
+        }
         if let Some(Ok(shared)) = self.home.shares.get(self.serial).map(Arc::downcast::<K>) {
             return Ok(shared);
         }
@@ -128,7 +158,7 @@ impl Object {
         }
     }
 
-    fn parse<K: Resource>(&self) -> Result<K, String> {
+    pub(super) fn parse<K: Resource>(&self) -> Result<K, String> {
         let body = self.body();
         let named;
         // Types that know their kind do not need to read it; those that do not would lose it.

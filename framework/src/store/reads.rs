@@ -189,7 +189,7 @@ impl Core {
             let plan = Plan::new([&evaluator]);
             let has_term = |object: &Arc<Object>| {
                 let mut values = Values::default();
-                let part = plan.evaluate(object, &mut values);
+                let part = plan.evaluate(object, object, &mut values);
                 values.of(&part, 0).iter().any(|text| text == term)
             };
             found.extend(shown.into_iter().filter(has_term));

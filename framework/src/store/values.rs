@@ -53,12 +53,13 @@ impl Plan {
         self.paths.is_empty() && self.functions.is_empty()
     }
 
-    /// Adds the object's values; each index's are sorted and distinct. May run user code: never call
-    /// it under a lock.
-    pub(super) fn evaluate(&self, object: &Arc<Object>, into: &mut Values) -> Part {
+    /// Adds the object's values; each index's are sorted and distinct. Paths are looked for in the
+    /// object as it `came`, functions get the one that is kept. May run user code: never call it
+    /// under a lock.
+    pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {
-            self.paths.visit(&object.body(), &mut |index, scalar| into.add(index, &scalar));
+            self.paths.visit(&came.body(), &mut |index, scalar| into.add(index, &scalar));
         }
         // Keeps the decoded object for the next function.
         let mut decoded: Option<Decoded> = None;

@@ -17,7 +17,7 @@ pub(crate) mod status;
 
 pub(crate) use carry::MAX_PIECE;
 pub use carry::Part;
-pub(crate) use cut::without;
+pub(crate) use cut::{object_at_path, without};
 pub use frame::{EventType, Frame, FrameDecoder};
 pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
