@@ -11,10 +11,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, report};
+use super::invalid::Report;
 use super::lease::Lease;
 use super::options::sorted;
 use super::progress::Synced;
-use super::{CacheOptions, CacheView, Informer, InformerStatus};
+use super::{CacheOptions, CacheView, Informer, InformerStatus, InvalidObject};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::reflector::{ApiSource, Habits, ListWatch};
@@ -67,6 +68,17 @@ pub(super) struct Inner {
     /// Ends every informer.
     stop: CancellationToken,
     phase: watch::Sender<Phase>,
+    reports: Arc<Reports>,
+}
+
+/// Who is told of objects that do not decode; nobody, unless somebody asked.
+#[derive(Default)]
+pub(super) struct Reports(Mutex<Option<Report>>);
+
+impl Reports {
+    pub(super) fn get(&self) -> Option<Report> {
+        self.0.lock().clone()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +144,7 @@ impl InformerRegistry {
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
                 phase: watch::Sender::new(Phase::New),
+                reports: Arc::default(),
             }),
         }
     }
@@ -204,6 +217,16 @@ impl InformerRegistry {
         }
     }
 
+    /// Calls `report` for each cached object that does not decode, those included that are known
+    /// already: once for each reason, and at most 50 times at once for each kind, then once in 10 s.
+    /// It must not wait. Replaces the one before; `None` ends it.
+    pub fn report_invalid(&self, report: Option<Arc<dyn Fn(&InvalidObject) + Send + Sync>>) {
+        self.inner.reports.0.lock().clone_from(&report);
+        if let Some(report) = report {
+            self.cores().iter().for_each(|core| core.report_all(&report));
+        }
+    }
+
     /// As [`informer`](Self::informer), used for as long as the registry lives.
     pub(crate) fn pinned<K: Resource>(&self) -> Informer<K> {
         let informer = self.informer::<K>();
@@ -225,10 +248,13 @@ impl InformerRegistry {
     fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
         let mut informers = self.inner.informers.lock();
         if let Some(lease) = informers.find::<K>(&info, options.as_ref()) {
+            drop(informers);
+            lease.core().read_as::<K>();
             return lease;
         }
         let options = options.unwrap_or_else(|| informers.options_of(&info));
         let core = self.make(&info, options.clone());
+        core.read_as::<K>();
         let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
         let known =
@@ -267,7 +293,9 @@ impl InformerRegistry {
         let name = format!("{}{}", info.group_resource(), options.suffix());
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        Core::new(name, options, store, scopes, surroundings)
+        let core = Core::new(name, options, store, scopes, surroundings);
+        core.report_invalid(&inner.reports);
+        core
     }
 
     /// Runs every informer, those of today and those asked for later, until `stop` or

@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Mutex, RwLock};
 
 use super::apply::{Applied, Mark, Run, Sighting};
+use super::invalid::{Invalids, News, Observer};
 use super::index::{Evaluate, IndexId, Table, Terms};
 use super::object::{Home, KeyParts, Object};
 use super::own::Overlay;
@@ -24,7 +25,7 @@ pub(crate) struct Core {
     clock: Clock,
     pub(super) state: RwLock<State>,
     /// Objects known not to decode, with the reason. Locked after `state`.
-    invalid: Mutex<BTreeMap<ObjectKey, Arc<str>>>,
+    invalid: Invalids,
 }
 
 #[derive(Default)]
@@ -51,7 +52,7 @@ impl Core {
             home: Arc::new(Home::new(info, Weak::clone(me))),
             clock,
             state: RwLock::default(),
-            invalid: Mutex::default(),
+            invalid: Invalids::default(),
         })
     }
 
@@ -210,7 +211,7 @@ impl Core {
             // An index was added meanwhile: its values are not there yet.
             if state.tables.len() == evaluators {
                 let applied = state.apply(batch, terms);
-                self.forget_invalid(&applied);
+                self.invalid.changed(&applied.events);
                 return applied;
             }
         }
@@ -281,7 +282,17 @@ impl Core {
 
     /// Number of cached objects that are known not to decode.
     pub(crate) fn invalid(&self) -> usize {
-        self.invalid.lock().len()
+        self.invalid.len()
+    }
+
+    /// The cached objects that are known not to decode, in key order, and why.
+    pub(crate) fn invalid_list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
+        self.invalid.list()
+    }
+
+    /// Calls `observer` when an object is found not to decode. Once.
+    pub(crate) fn observe_invalid(&self, observer: Observer) {
+        self.invalid.observe(observer);
     }
 
     /// Somebody tried to decode `object` and could not.
@@ -291,24 +302,27 @@ impl Core {
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
             return;
         }
-        let before = self.invalid.lock().insert(object.key().clone(), Arc::clone(message));
+        let news = self.invalid.add(object, message);
         drop(state);
-        if before.is_none() {
+        if news == News::First {
             tracing::warn!(
                 resource = %self.home.info, object = %object.key(), version = object.version(),
                 error = &**message,
                 "the object does not decode into its type; it is skipped until it changes"
             );
         }
+        if news != News::Nothing {
+            self.invalid.tell(object, message);
+        }
     }
 
-    /// What changed is judged anew. Called under the state lock.
-    fn forget_invalid(&self, applied: &Applied) {
-        let mut invalid = self.invalid.lock();
-        if !invalid.is_empty() {
-            for event in &applied.events {
-                invalid.remove(event.key());
-            }
+    /// Somebody decoded `object`.
+    pub(crate) fn note_valid(&self, object: &Object) {
+        if self.invalid.heal(object) {
+            tracing::info!(
+                resource = %self.home.info, object = %object.key(), version = object.version(),
+                "the object decodes again"
+            );
         }
     }
 }

@@ -20,6 +20,7 @@ mod apply;
 mod content;
 mod core;
 mod index;
+mod invalid;
 mod memory;
 mod mode;
 mod object;
@@ -146,6 +147,14 @@ impl<K: Resource> Store<K> {
         let owner: Index<K, String> =
             Index::on_path("owner", &["metadata", "ownerReferences", "uid"]);
         self.by_index(owner, uid)
+    }
+
+    /// The objects that are known not to decode into their type, in key order, each with its error.
+    /// What nobody has read yet is not known, unless the kind's cache validates eagerly
+    /// ([`Validate::Eager`](crate::informer::Validate::Eager)) or keeps values.
+    pub fn invalid(&self) -> Vec<(Cached<K>, Invalid)> {
+        let found = self.core.invalid_list().into_iter();
+        found.map(|(object, message)| (Cached::new(object), Invalid { message })).collect()
     }
 
     /// Number of objects.
