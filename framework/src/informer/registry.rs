@@ -1,5 +1,6 @@
 //! All informers of one operator on one cluster, and the task that keeps them running.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -11,10 +12,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, report};
+use super::invalid::Report;
 use super::lease::Lease;
 use super::options::sorted;
 use super::progress::Synced;
-use super::{CacheOptions, CacheView, Informer, InformerStatus};
+use super::{CacheOptions, CacheView, Informer, InformerStatus, InvalidObject};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::reflector::{ApiSource, Habits, ListWatch};
@@ -43,6 +45,11 @@ impl Selection<'_> {
     pub fn fields(&self) -> Option<&str> {
         self.options.fields.as_deref()
     }
+
+    /// Is nothing but metadata kept, so that nothing else needs to be read?
+    pub fn is_metadata_only(&self) -> bool {
+        self.options.representation == Representation::Metadata && self.options.transform.is_none()
+    }
 }
 
 /// Makes what an informer reads from.
@@ -67,6 +74,17 @@ pub(super) struct Inner {
     /// Ends every informer.
     stop: CancellationToken,
     phase: watch::Sender<Phase>,
+    reports: Arc<Reports>,
+}
+
+/// Who is told of objects that do not decode; nobody, unless somebody asked.
+#[derive(Default)]
+pub(super) struct Reports(Mutex<Option<Report>>);
+
+impl Reports {
+    pub(super) fn get(&self) -> Option<Report> {
+        self.0.lock().clone()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +110,7 @@ struct Known {
     info: ResourceInfo,
     options: CacheOptions,
     /// The type whose values are kept, where values are.
-    kept: Option<&'static str>,
+    kept: Option<TypeId>,
     core: Arc<Core>,
     lease: Weak<Lease>,
 }
@@ -115,7 +133,8 @@ impl InformerRegistry {
         let sources: Sources = Box::new(move |wanted| {
             let source = ApiSource::new(client.clone(), wanted.info.clone());
             let source = source.namespace(wanted.namespace);
-            Arc::new(source.labels(wanted.labels()).fields(wanted.fields()))
+            let source = source.labels(wanted.labels()).fields(wanted.fields());
+            Arc::new(source.metadata_only(wanted.is_metadata_only()))
         });
         Self::over(sources, seams, namespaces)
     }
@@ -132,6 +151,7 @@ impl InformerRegistry {
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
                 phase: watch::Sender::new(Phase::New),
+                reports: Arc::default(),
             }),
         }
     }
@@ -204,6 +224,16 @@ impl InformerRegistry {
         }
     }
 
+    /// Calls `report` for each cached object that does not decode, those included that are known
+    /// already: once for each reason, and at most 50 times at once for each kind, then once in 10 s.
+    /// It must not wait. Replaces the one before; `None` ends it.
+    pub fn report_invalid(&self, report: Option<Arc<dyn Fn(&InvalidObject) + Send + Sync>>) {
+        self.inner.reports.0.lock().clone_from(&report);
+        if let Some(report) = report {
+            self.cores().iter().for_each(|core| core.report_all(&report));
+        }
+    }
+
     /// As [`informer`](Self::informer), used for as long as the registry lives.
     pub(crate) fn pinned<K: Resource>(&self) -> Informer<K> {
         let informer = self.informer::<K>();
@@ -225,10 +255,13 @@ impl InformerRegistry {
     fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
         let mut informers = self.inner.informers.lock();
         if let Some(lease) = informers.find::<K>(&info, options.as_ref()) {
+            drop(informers);
+            lease.core().read_as::<K>();
             return lease;
         }
         let options = options.unwrap_or_else(|| informers.options_of(&info));
         let core = self.make::<K>(&info, options.clone());
+        core.read_as::<K>();
         let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
         let known =
@@ -266,7 +299,9 @@ impl InformerRegistry {
         let name = format!("{}{}", info.group_resource(), options.suffix());
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        Core::new(name, options, store, scopes, surroundings)
+        let core = Core::new(name, options, store, scopes, surroundings);
+        core.report_invalid(&inner.reports);
+        core
     }
 
     /// Runs every informer, those of today and those asked for later, until `stop` or
@@ -391,8 +426,9 @@ impl InformerRegistry {
 }
 
 /// Values of one type are of no use to another.
-fn kept_type<K>(options: &CacheOptions) -> Option<&'static str> {
-    (options.representation == Representation::Typed).then(std::any::type_name::<K>)
+fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
+    let is_kept = options.representation == Representation::Typed || K::projection().is_some();
+    is_kept.then(TypeId::of::<K>)
 }
 
 impl Informers {
@@ -401,7 +437,11 @@ impl Informers {
     }
 
     /// A share in the informer of these options, or of those that were set for the kind.
-    fn find<K>(&self, info: &ResourceInfo, options: Option<&CacheOptions>) -> Option<Arc<Lease>> {
+    fn find<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        options: Option<&CacheOptions>,
+    ) -> Option<Arc<Lease>> {
         let default;
         let options = match options.or_else(|| self.options.get(info)) {
             Some(options) => options,
