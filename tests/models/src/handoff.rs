@@ -15,6 +15,7 @@ pub const MODELS: &[(&str, fn())] = &[
     ("producers_get_room", producers_get_room),
     ("two_producers_get_room", two_producers_get_room),
     ("turns_exclude_and_keep_order", turns_exclude_and_keep_order),
+    ("a_push_during_a_turn_is_seen_to", a_push_during_a_turn_is_seen_to),
     ("a_wake_up_outlives_a_turn", a_wake_up_outlives_a_turn),
     ("holders_drain_for_each_other", holders_drain_for_each_other),
     ("a_mailbox_ends_when_its_listener_is_removed", mailbox),
@@ -176,6 +177,34 @@ fn turns_exclude_and_keep_order() {
             }
         });
         producers.into_iter().for_each(|producer| producer.join().unwrap());
+    });
+}
+
+/// Who only pushes asks for no turn: whoever has it must wake the applier when it ends.
+fn a_push_during_a_turn_is_seen_to() {
+    explore(3, || {
+        let (handoff, store) = (Arc::new(Handoff::default()), Arc::new(Store::default()));
+        let holder = thread::spawn({
+            let (handoff, store) = (Arc::clone(&handoff), Arc::clone(&store));
+            move || bring(&handoff, &store, vec![put("a", 1)])
+        });
+        let pusher = thread::spawn({
+            let handoff = Arc::clone(&handoff);
+            move || handoff.push([put("b", 1)])
+        });
+        block_on(async {
+            loop {
+                if let Some(turn) = handoff.turn() {
+                    store.apply(turn.take(9).0);
+                }
+                if store.has_newest("b", 1) {
+                    break;
+                }
+                handoff.filled().await;
+            }
+        });
+        holder.join().unwrap();
+        pusher.join().unwrap();
     });
 }
 
