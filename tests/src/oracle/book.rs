@@ -225,8 +225,17 @@ impl Book {
     /// # Errors
     /// What the first one does not know.
     pub fn settled(&self) -> Result<(), Violation> {
-        for entry in self.listeners.iter().filter(|entry| !entry.is_removed) {
-            entry.listener.settled(&self.kinds[entry.kind])?;
+        (0..self.kinds.len()).try_for_each(|kind| self.settled_of(kind))
+    }
+
+    /// The same of one kind.
+    ///
+    /// # Errors
+    /// What the first one does not know.
+    pub fn settled_of(&self, kind: usize) -> Result<(), Violation> {
+        let entries = self.listeners.iter().filter(|entry| entry.kind == kind);
+        for entry in entries.filter(|entry| !entry.is_removed) {
+            entry.listener.settled(&self.kinds[kind])?;
         }
         Ok(())
     }
