@@ -124,6 +124,30 @@ impl Metrics {
         }
     }
 
+    /// A gauge's series, looked up once: setting it allocates nothing. An unknown one does nothing.
+    pub fn gauge(&self, def: &Def, values: &[&str]) -> Level {
+        let kept = match self.inner.kept.get(def.name) {
+            Some(Kept::Gauge(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            _ => None,
+        };
+        Level { kept }
+    }
+
+    /// Forgets a gauge's series, because what it measured is gone.
+    pub fn forget(&self, def: &Def, values: &[&str]) {
+        if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
+            family.remove(&labels(def, values));
+        }
+    }
+
+    /// The value of a gauge's series; `None` when there is none. For tests and debug dumps.
+    pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
+        match self.inner.kept.get(def.name) {
+            Some(Kept::Gauge(family)) => family.get(&labels(def, values)).map(|gauge| gauge.get()),
+            _ => None,
+        }
+    }
+
     /// Adds to a gauge; negative values lower it.
     pub fn add(&self, def: &Def, values: &[&str], value: f64) {
         if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
@@ -161,6 +185,21 @@ impl Metrics {
         // Writing into a String cannot fail.
         let _ = encode(&mut text, &self.inner.registry);
         text
+    }
+}
+
+/// One series of a gauge; cheap to clone and to set.
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    kept: Option<Gauge<f64, AtomicU64>>,
+}
+
+impl Level {
+    /// Sets it.
+    pub fn set(&self, value: f64) {
+        if let Some(gauge) = &self.kept {
+            gauge.set(value);
+        }
     }
 }
 

@@ -116,7 +116,7 @@ impl<C: Reconciler> ObjectStep<C> {
         let mut advice = "It is left alone until it changes.".to_owned();
         if head.is_terminating()
             && let Some(Finalizer { name, .. }) = &self.plan.finalizer
-            && head.finalizers().iter().any(|finalizer| finalizer.as_ref() == name)
+            && head.finalizers().any(|finalizer| finalizer == name)
         {
             advice = format!(
                 "Its clean-up cannot run: correct it, or remove the finalizer {name} by hand."

@@ -72,6 +72,7 @@ pub(crate) enum Milestone {
 }
 
 /// What happened to an object.
+#[derive(Clone)]
 pub(crate) enum Event {
     Added { new: Arc<Object>, is_initial: bool },
     Updated { old: Arc<Object>, new: Arc<Object> },
@@ -141,7 +142,7 @@ impl State {
         terms.resize_with(self.tables.len(), Terms::default);
         let new = Slot { object: Arc::clone(&seen.object), run: seen.run, terms };
         let old = std::mem::replace(slot, new);
-        self.bytes = self.bytes + seen.object.body().len() - old.object.body().len();
+        self.bytes = self.bytes + seen.object.content().len() - old.object.content().len();
         self.relink(seen.object.key(), &old.terms);
         if old.object.head().uid() == seen.object.head().uid() {
             applied.events.push(Event::Updated { old: old.object, new: seen.object });
@@ -161,7 +162,7 @@ impl State {
         }
         terms.resize_with(self.tables.len(), Terms::default);
         self.link(key, &terms);
-        self.bytes += seen.object.body().len();
+        self.bytes += seen.object.content().len();
         let slot = Slot { object: Arc::clone(&seen.object), run: seen.run, terms };
         self.slots.insert(key.clone(), slot);
         applied.events.push(Event::Added { new: seen.object, is_initial: seen.is_initial });
@@ -193,7 +194,7 @@ impl State {
     fn remove(&mut self, key: &ObjectKey, final_state_unknown: bool, applied: &mut Applied) {
         if let Some(slot) = self.slots.remove(key) {
             self.unlink(key, &slot.terms);
-            self.bytes -= slot.object.body().len();
+            self.bytes -= slot.object.content().len();
             applied.events.push(Event::Deleted { last: slot.object, final_state_unknown });
         }
     }

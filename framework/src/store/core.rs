@@ -48,7 +48,7 @@ pub(super) struct Slot {
 impl Core {
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
         Arc::new_cyclic(|me: &Weak<Self>| Self {
-            home: Arc::new(Home { info, core: Weak::clone(me) }),
+            home: Arc::new(Home::new(info, Weak::clone(me))),
             clock,
             state: RwLock::default(),
             invalid: Mutex::default(),
@@ -61,7 +61,8 @@ impl Core {
 
     /// An object of this store's kind, not put into it.
     pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
-        Object::new(skim, &self.home)
+        let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name);
+        Object::new(key, skim, &self.home)
     }
 
     /// The cached object, when it is the very version that `skim` shows.

@@ -6,7 +6,8 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use super::object::{Decoded, Object};
+use super::object::Object;
+use super::shares::Decoded;
 use crate::resource::{ObjectKey, Resource};
 use crate::wire::values_at;
 
@@ -98,7 +99,7 @@ struct ByPath(&'static [&'static str]);
 impl Evaluate for ByPath {
     fn terms(&self, object: &Arc<Object>, _: &mut Option<Decoded>) -> Terms {
         let mut values = Vec::new();
-        values_at(object.body(), self.0, &mut values);
+        values_at(&object.body(), self.0, &mut values);
         distinct(values)
     }
 }

@@ -1,24 +1,30 @@
 //! The cache: objects by key and by index, always consistent.
 //!
-//! An object is kept as the compact bytes that came over the wire and a [`Head`]; it is decoded when
-//! somebody reads it, and shared while anyone holds it, because typed values cost ten times the
-//! memory of their bytes and most are never read. Indexes on field paths do not decode either.
+//! An object is kept as the compact bytes that came over the wire; its [`Head`] is a view on them. It
+//! is decoded when somebody reads it, and shared while anyone holds it, because typed values cost ten
+//! times the memory of their bytes and most are never read. Indexes on field paths do not decode
+//! either.
 //!
 //! What this process has written is laid over what the watch has shown, for at most 10 s, so that a
 //! reconcile sees its own writes. No I/O, no tasks: the informer feeds it.
 
+use std::any::Any;
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::resource::{ObjectKey, Resource, Selector};
-use crate::wire::object_at_path;
 
 mod apply;
+mod content;
 mod core;
 mod index;
+mod memory;
+mod mode;
 mod object;
 mod own;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -26,14 +32,17 @@ mod version;
 pub(crate) use apply::{Applied, Event, Mark, Milestone, Run, Sighting};
 pub(crate) use core::Core;
 pub use index::{Index, IndexValue};
+pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
 pub(crate) use version::order;
 
-pub use crate::wire::{Head, Owner};
+pub use crate::wire::{Head, OwnerRef};
 
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment.
 pub struct Store<K> {
     core: Arc<Core>,
+    /// Keeps going what keeps it in step.
+    holder: Option<Arc<dyn Any + Send + Sync>>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -61,7 +70,7 @@ impl std::error::Error for Invalid {}
 
 impl<K> Clone for Store<K> {
     fn clone(&self) -> Self {
-        Self { core: Arc::clone(&self.core), kind: PhantomData }
+        Self { core: Arc::clone(&self.core), holder: self.holder.clone(), kind: PhantomData }
     }
 }
 
@@ -86,7 +95,12 @@ impl<K> fmt::Debug for Cached<K> {
 
 impl<K: Resource> Store<K> {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core, kind: PhantomData }
+        Self { core, holder: None, kind: PhantomData }
+    }
+
+    /// Holds `holder` for as long as it or a clone of it lives.
+    pub(crate) fn held_by(self, holder: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { holder: Some(holder), ..self }
     }
 
     /// The object of that name.
@@ -173,7 +187,7 @@ impl<K: Resource> Cached<K> {
     }
 
     /// What is known without decoding.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> Head<'_> {
         self.object.head()
     }
 
@@ -187,14 +201,13 @@ impl<K: Resource> Cached<K> {
 
     /// The compact JSON: what the API server sent without `apiVersion`, `kind` and
     /// `metadata.managedFields`.
-    pub fn raw(&self) -> &[u8] {
+    pub fn raw(&self) -> Cow<'_, [u8]> {
         self.object.body()
     }
 
     /// An annotation's value, read off the bytes.
     pub fn annotation(&self, key: &str) -> Option<String> {
-        let value = object_at_path(self.raw(), &["metadata", "annotations", key])?;
-        serde_json::from_slice(value).ok()
+        self.object.head().annotation(key)
     }
 
     /// Are these two the same state in memory, not just equal?

@@ -207,7 +207,7 @@ fn bytes_are_kept_without_what_no_reader_needs_and_dynamic_objects_get_their_kin
     object["metadata"]["annotations"] = json!({"note": "n\"1"});
     put(&core, &object);
     let cached = store(&core).get(&key("a")).unwrap();
-    let raw = String::from_utf8_lossy(cached.raw()).into_owned();
+    let raw = String::from_utf8_lossy(&cached.raw()).into_owned();
     assert!(!raw.contains("managedFields") && !raw.contains("apiVersion"), "{raw}");
     assert_eq!(cached.annotation("note").as_deref(), Some("n\"1"));
     let dynamic: Store<DynamicObject> = Store::new(Arc::clone(&core));

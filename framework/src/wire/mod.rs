@@ -5,6 +5,7 @@
 //! kind or knows about connections.
 
 mod carry;
+mod cut;
 mod frame;
 mod head;
 mod list;
@@ -13,9 +14,11 @@ mod skim;
 pub(crate) mod status;
 
 pub use carry::Part;
+pub(crate) use cut::without;
 pub use frame::{EventType, Frame, FrameDecoder};
-pub use head::{Head, Owner};
+pub(crate) use head::Outline;
+pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
 pub use scan::Malformed;
-pub(crate) use scan::{object_at_path, path_at, values_at};
+pub(crate) use scan::{path_at, values_at};
 pub(crate) use skim::Skim;

@@ -299,6 +299,39 @@ pub(crate) fn elements<'a>(
     }
 }
 
+/// The elements of an array one by one, each with its position; ends where the array does or at the
+/// first fault.
+#[derive(Debug)]
+pub(crate) struct Elements<'a> {
+    bytes: &'a [u8],
+    /// Where the next element begins.
+    at: Option<usize>,
+}
+
+impl<'a> Elements<'a> {
+    /// Of what is no array there are none.
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        let open = skip_space(bytes, 0);
+        let first = skip_space(bytes, open + 1);
+        let is_some = bytes.get(open) == Some(&b'[') && bytes.get(first) != Some(&b']');
+        Self { bytes, at: is_some.then_some(first) }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (usize, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.at.take()?;
+        let end = value_end(self.bytes, at).ok()?;
+        let next = skip_space(self.bytes, end);
+        if self.bytes.get(next) == Some(&b',') {
+            self.at = Some(skip_space(self.bytes, next + 1));
+        }
+        Some((at, &self.bytes[at..end]))
+    }
+}
+
 /// The text of a JSON string; `None` for anything else.
 pub(crate) fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;

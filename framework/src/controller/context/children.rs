@@ -145,8 +145,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
-        let mut owners = child.head().owners().iter();
-        owners.any(|owner| owner.controller && owner.uid.as_ref() == self.object.uid())
+        let mut owners = child.head().owners();
+        owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 
     /// Kind `K` where `key` is.
@@ -190,8 +190,7 @@ impl<C: Reconciler> Context<C> {
         child: &Cached<K>,
     ) -> Result<(), Error> {
         let ours = self.object.uid();
-        let owners = child.head().owners();
-        match owners.iter().find(|owner| owner.controller && owner.uid.as_ref() != ours) {
+        match child.head().owners().find(|owner| owner.controller && owner.uid != ours) {
             None => Ok(()),
             Some(owner) => Err(Error::new(
                 ErrorKind::Conflict,

@@ -3,7 +3,6 @@
 use super::*;
 use crate::metrics::names;
 use crate::reflector::script::{Answer, bookmark, frame, status};
-use crate::resource::ResourceInfo;
 use k8s_openapi::api::core::v1::Secret;
 
 /// B1: closed at once, for ever.
@@ -187,8 +186,8 @@ async fn a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
     let (there, absent) = (Server::new(), Server::new());
     absent.script(|_, _| Some(Answer::Status(404, "NotFound")));
     let servers = (Arc::clone(&there), Arc::clone(&absent));
-    let sources = Box::new(move |info: &ResourceInfo, _: Option<&str>| {
-        let server = if info.kind == "Secret" { &servers.1 } else { &servers.0 };
+    let sources = Box::new(move |wanted: Selection<'_>| {
+        let server = if wanted.info.kind == "Secret" { &servers.1 } else { &servers.0 };
         Arc::clone(server) as Arc<dyn ListWatch>
     });
     let registry = InformerRegistry::over(sources, seams(), Vec::new());

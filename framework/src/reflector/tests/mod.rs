@@ -1,0 +1,1 @@
+//! The reflector by itself, against a scripted source, on the paused clock.
