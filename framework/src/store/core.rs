@@ -371,6 +371,13 @@ pub(super) struct Tombstones {
 
 impl Tombstones {
     pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: Run) {
+        let is_older = |(known, seen): &(Arc<str>, Run)| {
+            seen.epoch == run.epoch
+                && super::version::order(version, known) == Some(std::cmp::Ordering::Less)
+        };
+        if self.deleted.get(key).is_some_and(is_older) {
+            return;
+        }
         if self.deleted.insert(key.clone(), (Arc::from(version), run)).is_none() {
             self.order.push_back(key.clone());
         }

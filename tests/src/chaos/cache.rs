@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use windlass::informer::{Informer, InformerRegistry};
+use windlass::informer::{CacheOptions, Informer, InformerRegistry, Registration};
 use windlass::resource::{ObjectKey, Selector};
 use windlass::store::Cached;
 
@@ -36,8 +37,11 @@ pub trait Watched: Debug + Send + Sync {
     /// # Errors
     /// The first difference.
     fn settled(&self) -> Result<(), Violation>;
-    /// Adds a listener.
-    fn listen(&self, manner: Manner);
+    /// Adds a listener, and looks at what it was told once it says that it is synced.
+    fn listen(self: Arc<Self>, manner: Manner);
+    /// Removes the listener that was added last, unless few are left; from then on it must not be
+    /// told anything. False when it stays.
+    fn unlisten(self: Arc<Self>) -> Pin<Box<dyn Future<Output = bool> + Send>>;
     /// Waits until it is synced, and looks whether it is.
     fn synced(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
     /// This process wrote `object`, which is the state at `position`.
@@ -53,6 +57,13 @@ pub trait Watched: Debug + Send + Sync {
     fn stopped(&self);
 }
 
+/// A listener, by its number in the book.
+#[derive(Clone, Debug)]
+struct Heard {
+    number: usize,
+    registration: Arc<Registration>,
+}
+
 /// A cache of `K`. Locks are taken in the order reader, book.
 #[derive(Debug)]
 pub struct Cache<K> {
@@ -65,7 +76,9 @@ pub struct Cache<K> {
     began: Instant,
     start: Start,
     reader: Mutex<Reader>,
-    listeners: Mutex<Vec<usize>>,
+    listeners: Mutex<Vec<Heard>>,
+    /// Listeners so far.
+    most: AtomicU64,
 }
 
 impl<K: Subject> Cache<K> {
@@ -80,7 +93,10 @@ impl<K: Subject> Cache<K> {
         let who = format!("{who}, {}", kinds::NAMES[K::KIND]);
         let start = Start::now(ledger.book().history(K::KIND));
         Arc::new(Self {
-            informer: registry.informer::<K>(),
+            informer: match options(&scope) {
+                Some(options) => registry.informer_with(options),
+                None => registry.informer::<K>(),
+            },
             registry: registry.clone(),
             reader: Mutex::new(Reader::new(&who, scope.clone())),
             ledger: ledger.clone(),
@@ -88,6 +104,7 @@ impl<K: Subject> Cache<K> {
             began: Instant::now(),
             start,
             listeners: Mutex::default(),
+            most: AtomicU64::new(0),
             who,
             scope,
         })
@@ -97,7 +114,7 @@ impl<K: Subject> Cache<K> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn listeners(&self) -> MutexGuard<'_, Vec<usize>> {
+    fn listeners(&self) -> MutexGuard<'_, Vec<Heard>> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,6 +156,11 @@ impl<K: Subject> Cache<K> {
         view
     }
 
+    /// What it shows of each key.
+    fn seen(&self) -> BTreeMap<KeyId, Shown> {
+        self.view(false).list.into_iter().collect()
+    }
+
     fn key(&self, key: KeyId) -> ObjectKey {
         let book = self.ledger.book();
         let (namespace, name) = book.history(K::KIND).place(key);
@@ -160,6 +182,11 @@ impl<K: Subject> Cache<K> {
             book.note(read);
         }
     }
+}
+
+/// Of a cache that shows a part only.
+fn options(scope: &Scope) -> Option<CacheOptions> {
+    scope.selects.map(|_| CacheOptions::default().labels("colour=red"))
 }
 
 fn place(key: &ObjectKey) -> (&str, &str) {
@@ -200,30 +227,54 @@ impl<K: Subject> Watched for Cache<K> {
     }
 
     fn settled(&self) -> Result<(), Violation> {
-        let view = self.view(false).list.into_iter().collect();
+        let view = self.seen();
         self.reader().settled(self.ledger.book().history(K::KIND), &view)
     }
 
-    fn listen(&self, manner: Manner) {
-        let number = self.listeners().len();
+    fn listen(self: Arc<Self>, manner: Manner) {
+        let number = self.most.fetch_add(1, Ordering::Relaxed);
         let who = format!("{}, listener {number} ({manner:?})", self.who);
-        let listener = listen(&self.informer, &self.ledger, &who, &self.scope, manner);
-        self.listeners().push(listener);
+        let view = self.seen();
+        let start = Start::of(self.ledger.book().history(K::KIND), &view);
+        let (number, registration) =
+            listen(&self.informer, &self.ledger, &who, &self.scope, manner);
+        let heard = Heard { number, registration: Arc::new(registration) };
+        self.listeners().push(heard.clone());
+        tokio::spawn(async move {
+            if heard.registration.synced().await.is_ok() {
+                self.stats.count("listeners that said they were synced");
+                let mut book = self.ledger.book();
+                let history = book.history(K::KIND);
+                let told = start.told(history, book.of(number));
+                let told = told.and_then(|()| self.start.told(history, book.of(number)));
+                book.note(told);
+            }
+        });
+    }
+
+    fn unlisten(self: Arc<Self>) -> Pin<Box<dyn Future<Output = bool> + Send>> {
+        Box::pin(async move {
+            let last = {
+                let mut listeners = self.listeners();
+                if listeners.len() > 2 { listeners.pop() } else { None }
+            };
+            let Some(heard) = last else { return false };
+            heard.registration.remove().await;
+            self.ledger.book().remove(heard.number);
+            true
+        })
     }
 
     fn synced(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-        // Those that come later are told later.
-        let listeners = self.listeners().clone();
         Box::pin(async move {
             if self.informer.synced().await.is_err() {
                 return;
             }
             self.stats.count("caches that said they were synced");
-            let view = self.view(false).list.into_iter().collect();
+            let view = self.seen();
             let mut book = self.ledger.book();
-            let told = listeners.iter().map(|listener| book.of(*listener));
             let history = book.history(K::KIND);
-            let synced = self.start.synced(&self.who, history, &self.scope, &view, told);
+            let synced = self.start.synced(&self.who, history, &self.scope, &view);
             book.note(synced);
         })
     }
@@ -260,14 +311,14 @@ impl<K: Subject> Watched for Cache<K> {
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
         let text = self.registry.seams().metrics.encode();
         let plural = format!("\"{}", kinds::NAMES[K::KIND]);
+        // A cache of its own selector counts with the others of its kind: as announced as they are.
         let lists = by_label(&text, "windlass_informer_lists_total", "cause", &plural);
         (version, lists.get("new_epoch").copied().unwrap_or_default())
     }
 
     fn stopped(&self) {
-        let mut book = self.ledger.book();
-        for listener in self.listeners().iter() {
-            book.remove(*listener);
+        for heard in std::mem::take(&mut *self.listeners()) {
+            self.ledger.book().remove(heard.number);
         }
     }
 }

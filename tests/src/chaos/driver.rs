@@ -1,5 +1,6 @@
 //! The world's course: writes, faults, reads, and moments of rest at which everything must fit.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -124,7 +125,7 @@ impl World {
                 10..16 => self.write_own().await,
                 16 if self.dice.below(12) == 0 => self.replace_fleet().await,
                 17..20 => faults::resume(&self.server),
-                20 if self.dice.below(4) == 0 => self.add_listener(),
+                20..22 => self.change_listeners().await,
                 _ => {}
             }
         }
@@ -170,10 +171,21 @@ impl World {
         }
     }
 
-    fn add_listener(&self) {
+    async fn change_listeners(&self) {
+        let caches = &self.pick_fleet().caches;
+        let at = usize::try_from(self.dice.below(caches.len() as u64)).unwrap_or_default();
+        let cache = Arc::clone(&caches[at]);
+        if self.dice.below(2) == 0 && Arc::clone(&cache).unlisten().await {
+            self.stats.count("listeners that were removed");
+            return;
+        }
         self.stats.count("listeners that came late");
-        let fleet = self.fleets.last().unwrap_or_else(|| self.pick_fleet());
-        fleet.caches[GADGETS].listen(Manner::Prompt);
+        let manner = match self.dice.below(3) {
+            0 => Manner::Resyncs(Duration::from_secs(5 + self.dice.below(60))),
+            1 => Manner::Panics(1 + self.dice.below(20)),
+            _ => Manner::Prompt,
+        };
+        cache.listen(manner);
     }
 
     /// One of the processes writes, and reads its own write.

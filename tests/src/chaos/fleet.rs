@@ -14,6 +14,7 @@ use windlass::seams::Seams;
 use windlass_apiserver::ApiServer;
 
 use super::cache::{Cache, Watched};
+use super::content::Content;
 use super::kinds::{Gadget, Gizmo};
 use super::listen::Manner;
 use super::stats::by_label;
@@ -55,14 +56,19 @@ impl Fleet {
         let registry = InformerRegistry::new(client, namespaces.clone());
         let scope = Scope { namespaces, selects: None };
         let (ledger, stats) = (ground.ledger, ground.stats);
-        let caches: Vec<Arc<dyn Watched>> = vec![
+        let mut caches: Vec<Arc<dyn Watched>> = vec![
             Cache::<Gadget>::new(&registry, who, scope.clone(), ledger, stats),
             Cache::<Gizmo>::new(&registry, who, scope.clone(), ledger, stats),
-            Cache::<ConfigMap>::new(&registry, who, scope, ledger, stats),
+            Cache::<ConfigMap>::new(&registry, who, scope.clone(), ledger, stats),
         ];
+        if scope.namespaces.len() > 1 {
+            let scope = Scope { selects: Some(Content::is_red), ..scope };
+            let who = format!("{who}, red ones only");
+            caches.push(Cache::<Gadget>::new(&registry, &who, scope, ledger, stats));
+        }
         for cache in &caches {
-            cache.listen(Manner::Panics(37));
-            cache.listen(Manner::Prompt);
+            Arc::clone(cache).listen(Manner::Panics(37));
+            Arc::clone(cache).listen(Manner::Prompt);
             tokio::spawn(Arc::clone(cache).synced());
         }
         let stop = CancellationToken::new();
@@ -91,8 +97,8 @@ impl Fleet {
         for (title, metric, label) in [
             ("lists", "windlass_informer_lists_total", "cause"),
             ("dropped", "windlass_informer_dropped_frames_total", "reason"),
-            ("watches", "windlass_informer_watches_total", "group_resource"),
-            ("panics of listeners", "windlass_informer_listener_panics_total", "group_resource"),
+            ("watches", "windlass_informer_watches_total", "resource"),
+            ("panics of listeners", "windlass_informer_listener_panics_total", "resource"),
         ] {
             for (value, number) in by_label(&text, metric, label, "") {
                 stats.add(&format!("{title}: {value}"), number);

@@ -3,8 +3,9 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-use windlass::informer::{Change, Informer};
+use windlass::informer::{Change, Informer, Registration};
 use windlass::store::{Cached, Store};
 
 use super::Ledger;
@@ -19,6 +20,8 @@ pub enum Manner {
     Prompt,
     /// Panics at every so many calls.
     Panics(u64),
+    /// Is shown everything again after each such period.
+    Resyncs(Duration),
 }
 
 /// The version that a cached object is.
@@ -70,6 +73,7 @@ impl Ear {
         }
         let (object, event) = match change {
             Change::Added { new, .. } => (new, Event::Added(shown(new))),
+            Change::Updated { new, .. } if change.is_resync() => (new, Event::Resync(shown(new))),
             Change::Updated { old, new } => {
                 (new, Event::Updated { old: shown(old), new: shown(new) })
             }
@@ -101,7 +105,7 @@ pub(super) fn listen<K: Subject>(
     who: &str,
     scope: &Scope,
     manner: Manner,
-) -> usize {
+) -> (usize, Registration) {
     let number = ledger.book().listener(K::KIND, who, scope.clone());
     let ear = Arc::new(Ear {
         ledger: ledger.clone(),
@@ -112,6 +116,10 @@ pub(super) fn listen<K: Subject>(
         is_called: AtomicBool::new(false),
     });
     let store = informer.store();
-    informer.on_change(move |change| ear.hear(&store, change));
-    number
+    let listen = match manner {
+        Manner::Resyncs(period) => informer.listen().resync(period),
+        _ => informer.listen(),
+    };
+    let registration = listen.name(who).on_change(move |change| ear.hear(&store, change));
+    (number, registration)
 }

@@ -197,7 +197,7 @@ impl Book {
             });
             let lines: Vec<String> = told
                 .map(|(listener, _, event)| {
-                    format!("{}: {event:x?}", self.listeners[*listener].listener.name)
+                    format!("{}: {event:?}", self.listeners[*listener].listener.name)
                 })
                 .collect();
             let from = lines.len().saturating_sub(2 * TOLD);
