@@ -156,9 +156,17 @@ impl<K: Subject> Cache<K> {
         view
     }
 
-    /// What it shows of each key.
+    /// What the watch has shown it of each key, without own writes.
     fn seen(&self) -> BTreeMap<KeyId, Shown> {
-        self.view(false).list.into_iter().collect()
+        let store = self.informer.store();
+        let book = self.ledger.book();
+        let history = book.history(K::KIND);
+        let seen = |key| {
+            let (namespace, name) = history.place(key);
+            let cached = store.get_seen(&ObjectKey::new(Some(namespace), name))?;
+            Some((key, shown(&cached)))
+        };
+        history.keys().filter_map(seen).collect()
     }
 
     fn key(&self, key: KeyId) -> ObjectKey {

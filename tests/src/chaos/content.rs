@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+use super::kinds::Subject;
+
 /// Values of the index.
 const SHARDS: u64 = 8;
 
@@ -63,6 +65,15 @@ impl Content {
                 json!([{ "apiVersion": "v1", "kind": "Owner", "name": owner, "uid": owner }]);
         }
         metadata
+    }
+}
+
+impl Content {
+    /// An object of a kind with it, without apiVersion and kind. An empty `uid` is left to the
+    /// server.
+    pub fn object<K: Subject>(self, namespace: &str, name: &str, uid: &str) -> Value {
+        let (field, body) = K::body(self);
+        json!({ "metadata": self.metadata(namespace, name, uid), field: body })
     }
 }
 

@@ -254,6 +254,10 @@ impl World {
     /// A world at rest: one kind falls ill, and another must not notice (G-C9).
     pub(super) async fn fall_ill(&mut self) {
         self.fleets.iter().for_each(|fleet| fleet.net.cut());
+        // One in each namespace: once they are shown, every watch is known to work.
+        for key in 0..NAMESPACES.len() as u64 {
+            self.writer.put(CONFIG_MAPS, key);
+        }
         self.settle().await;
         self.stats.count("kinds that fell ill alone");
         for (resource, action) in [("gadgets", Action::Hang), ("gizmos", Action::Answer(500))] {

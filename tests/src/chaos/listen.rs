@@ -20,6 +20,8 @@ pub enum Manner {
     Prompt,
     /// Panics at every so many calls.
     Panics(u64),
+    /// Blocks its thread for so long at each call.
+    Slow(Duration),
     /// Is shown everything again after each such period.
     Resyncs(Duration),
 }
@@ -87,6 +89,9 @@ impl Ear {
             && let Err(violation) = look_inside(object)
         {
             self.ledger.book().broken(violation);
+        }
+        if let Manner::Slow(pause) = self.manner {
+            std::thread::park_timeout(pause);
         }
         self.is_called.store(false, Ordering::SeqCst);
         if let Manner::Panics(every) = self.manner

@@ -11,6 +11,7 @@ mod driver;
 mod faults;
 mod fleet;
 mod kinds;
+mod late;
 mod listen;
 mod net;
 mod run;
@@ -19,7 +20,8 @@ mod writer;
 
 pub use cache::{Cache, Watched};
 pub use content::{Content, uid_number};
-pub use kinds::{CONFIG_MAPS, GADGETS, GIZMOS, Gadget, Gizmo, Subject};
+pub use kinds::{CONFIG_MAPS, GADGETS, GIZMOS, Gadget, Gizmo, Subject, definition};
+pub use late::LateCache;
 pub use listen::Manner;
 pub use net::Net;
 pub use run::{Failure, Options, Report, run};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::history::{History, KeyId, Scope, describe};
+use super::reader::reached;
 use super::{Event, Shown, Violation};
 
 /// One listener of a cache.
@@ -205,12 +206,11 @@ impl Listener {
 
     /// Has it been told the state at `position`, or a later one?
     pub fn has_reached(&self, history: &History, key: KeyId, position: u64) -> bool {
-        let wanted = self.scope.shows(history.at(key, position).object);
         let told = self.keys.get(&key).copied().unwrap_or_default();
-        match (told.object, wanted) {
-            (Some((at, shown)), _) => at >= position || Some(shown) == wanted,
-            // It was told an end that came later, or there was nothing to tell.
-            (None, wanted) => told.next > position || wanted.is_none(),
+        match told.object {
+            Some((at, _)) => at >= position,
+            // It was told an end that came later, or there was an end and nothing to tell.
+            None => told.next > position || reached(history, &self.scope, key, position, None),
         }
     }
 }
