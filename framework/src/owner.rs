@@ -4,27 +4,28 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, ObjectRef, ResourceInfo, Scope};
-use crate::store::Owner;
+use crate::store::OwnerRef;
 
 /// The key of the object of kind `parent` that is the managing controller of a child with these
 /// owner references, if there is one. Versions are not compared: the child of a `v1beta1` parent is
 /// a child of its `v1`.
-pub fn controller_key(
-    owners: &[Owner],
+pub fn controller_key<'a>(
+    owners: impl IntoIterator<Item = OwnerRef<'a>>,
     parent: &ResourceInfo,
     child: &ObjectKey,
 ) -> Option<ObjectKey> {
-    let owner = owners.iter().find(|owner| owner.controller && is_kind(owner, parent))?;
+    let mut owners = owners.into_iter();
+    let owner = owners.find(|owner| owner.controller && is_kind(owner, parent))?;
     let namespace = match parent.scope {
         Scope::Namespaced => Some(child.namespace()?),
         Scope::Cluster => None,
     };
-    Some(ObjectKey::new(namespace, &owner.name).in_cluster(child.cluster()))
+    Some(ObjectKey::new(namespace, owner.name).in_cluster(child.cluster()))
 }
 
-fn is_kind(owner: &Owner, info: &ResourceInfo) -> bool {
+fn is_kind(owner: &OwnerRef<'_>, info: &ResourceInfo) -> bool {
     let group = owner.api_version.split_once('/').map_or("", |(group, _)| group);
-    owner.kind.as_ref() == info.kind && group == info.group
+    owner.kind == info.kind && group == info.group
 }
 
 /// The namespace in which `parent` may own a child of kind `child` that says it is in `asked`.
@@ -77,14 +78,8 @@ mod tests {
         }
     }
 
-    fn owner(api_version: &str, controller: bool) -> Owner {
-        Owner {
-            api_version: api_version.into(),
-            kind: "Website".into(),
-            name: "home".into(),
-            uid: "1".into(),
-            controller,
-        }
+    fn owner(api_version: &str, controller: bool) -> OwnerRef<'_> {
+        OwnerRef { api_version, kind: "Website", name: "home", uid: "1", controller }
     }
 
     fn parent(namespace: Option<&str>) -> ObjectRef {
@@ -99,7 +94,7 @@ mod tests {
         let child = ObjectKey::new(Some("shop"), "web");
         let owners = [owner("other.dev/v1", true), owner("example.dev/v1beta1", true)];
         let expected = ObjectKey::new(Some("shop"), "home");
-        assert_eq!(controller_key(&owners, &website, &child), Some(expected));
+        assert_eq!(controller_key(owners, &website, &child), Some(expected));
     }
 
     #[test]
@@ -107,14 +102,14 @@ mod tests {
         let website = info("Website", Scope::Namespaced);
         let child = ObjectKey::new(Some("shop"), "web");
         let owners = [owner("example.dev/v1", false), owner("v1", true)];
-        assert_eq!(controller_key(&owners, &website, &child), None);
+        assert_eq!(controller_key(owners, &website, &child), None);
     }
 
     #[test]
     fn a_cluster_scoped_parent_is_found_from_a_namespaced_child() {
         let website = info("Website", Scope::Cluster);
         let child = ObjectKey::new(Some("shop"), "web");
-        let key = controller_key(&[owner("example.dev/v1", true)], &website, &child);
+        let key = controller_key([owner("example.dev/v1", true)], &website, &child);
         assert_eq!(key, Some(ObjectKey::new(None, "home")));
     }
 

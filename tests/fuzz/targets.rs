@@ -196,10 +196,10 @@ pub(crate) fn skim(data: &[u8]) {
 fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)]) {
     let text = |name: &str| metadata[name].as_str().unwrap_or_default();
     assert_eq!(skimmed.namespace.as_deref().unwrap_or_default(), text("namespace"));
-    assert_eq!(skimmed.head.uid(), text("uid"));
-    assert_eq!(skimmed.head.resource_version(), text("resourceVersion"));
-    assert_eq!(skimmed.head.generation(), metadata["generation"].as_i64().unwrap_or_default());
-    assert_eq!(skimmed.head.is_terminating(), !metadata["deletionTimestamp"].is_null());
+    assert_eq!(skimmed.head().uid(), text("uid"));
+    assert_eq!(skimmed.head().resource_version(), text("resourceVersion"));
+    assert_eq!(skimmed.head().generation(), metadata["generation"].as_i64().unwrap_or_default());
+    assert_eq!(skimmed.head().is_terminating(), !metadata["deletionTimestamp"].is_null());
     let labels = inner.iter().find(|(name, _)| name == "labels");
     let labels = labels.and_then(|(_, value)| members(value.as_bytes())).unwrap_or_default();
     if repeats(&labels) {
@@ -207,7 +207,7 @@ fn same_head(skimmed: &probe::Skimmed, metadata: &Value, inner: &[(String, &str)
     }
     for (name, value) in &labels {
         let value = serde_json::from_str::<String>(value).ok();
-        assert_eq!(skimmed.head.label(name), value.as_deref());
+        assert_eq!(skimmed.head().label(name), value.as_deref());
     }
 }
 

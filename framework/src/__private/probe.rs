@@ -8,7 +8,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::error::ApiStatus;
-use crate::wire::{Head, ListSplitter, Part, Skim, path_at, status, values_at};
+use crate::wire::{Head, ListSplitter, Outline, Part, Skim, path_at, status, values_at};
 
 /// A list in pieces, as a reflector splits it.
 #[derive(Debug, PartialEq, Eq)]
@@ -43,14 +43,13 @@ pub fn list<'a>(pieces: impl IntoIterator<Item = &'a [u8]>, limit: usize) -> Res
 }
 
 /// What the cache learns from an object's bytes without decoding it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Skimmed {
     /// `metadata.name`.
     pub name: String,
     /// `metadata.namespace`.
     pub namespace: Option<String>,
-    /// The rest of what decides.
-    pub head: Head,
+    outline: Outline,
     /// What is kept: the object without `apiVersion`, `kind` and `managedFields`.
     pub kept: Box<[u8]>,
 }
@@ -60,9 +59,14 @@ impl Skimmed {
         Self {
             name: skim.name.clone().into_owned(),
             namespace: skim.namespace.clone().map(std::borrow::Cow::into_owned),
-            head: skim.head(),
+            outline: skim.outline(),
             kept: skim.compact(),
         }
+    }
+
+    /// The rest of what decides.
+    pub fn head(&self) -> Head<'_> {
+        self.outline.head(&self.kept)
     }
 }
 
@@ -82,7 +86,7 @@ pub fn kept(object: &[u8]) -> Option<Box<[u8]>> {
 }
 
 /// The values of an index over `path`.
-pub fn values(object: &[u8], path: &[&str]) -> Vec<String> {
+pub fn values(object: &[u8], path: &[&'static str]) -> Vec<String> {
     let mut values = Vec::new();
     values_at(object, path, &mut values);
     values

@@ -1,74 +1,154 @@
-//! One object as the cache holds it: key, head, compact bytes, and the decoded value while in use.
+//! One object as the cache holds it: key, where its head stands, and its content.
 
-use std::any::Any;
-use std::borrow::Borrow;
-use std::cmp::Ordering;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
 use super::Invalid;
+#[cfg(feature = "cold")]
+use super::cold::Press;
+use super::content::Content;
 use super::core::Core;
-use crate::resource::{ClusterId, ObjectKey, Resource, ResourceInfo};
-use crate::wire::{Head, Skim, path_at};
+use super::keep::Mode;
+use super::memory::Memory;
+use super::shares::{Decoded, Shares};
+use crate::resource::{ObjectKey, Resource, ResourceInfo};
+#[cfg(feature = "cold")]
+use crate::wire::object_at_path;
+use crate::wire::{Head, Outline, Skim, path_at};
 
-/// A decoded object of whatever type.
-pub(crate) type Decoded = Arc<dyn Any + Send + Sync>;
-
-/// An object of the cache; immutable but for the share of its decoded value.
+/// An object of the cache; it never changes.
 pub(crate) struct Object {
     key: ObjectKey,
-    head: Head,
-    body: Box<[u8]>,
-    decoded: Mutex<Weak<dyn Any + Send + Sync>>,
+    outline: Outline,
+    content: Content,
+    /// Tells it from every other object of this store there ever was.
+    serial: u64,
     home: Arc<Home>,
 }
 
-/// Where an object belongs: its kind, and the store that wants to know when it does not decode.
+/// Where an object belongs: its kind, what it shares with its neighbours, and the store that wants to
+/// know when it does not decode.
 pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
     pub(crate) core: Weak<Core>,
+    pub(crate) memory: Memory,
+    pub(super) mode: Mode,
+    #[cfg(feature = "cold")]
+    pub(super) press: Press,
+    shares: Shares,
+    serials: AtomicU64,
+    /// The namespace that was asked for last: neighbours are in the same, as a rule.
+    namespace: Mutex<Arc<str>>,
+}
+
+impl Home {
+    pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
+        Self {
+            info,
+            core,
+            mode,
+            #[cfg(feature = "cold")]
+            press: Press::default(),
+            memory: Memory::default(),
+            shares: Shares::default(),
+            serials: AtomicU64::new(0),
+            namespace: Mutex::default(),
+        }
+    }
+
+    /// A namespace's name, shared with the object before if that is in the same.
+    pub(crate) fn namespace(&self, name: &str) -> Arc<str> {
+        let mut last = self.namespace.lock();
+        if **last != *name {
+            *last = Arc::from(name);
+        }
+        Arc::clone(&last)
+    }
 }
 
 impl Object {
-    pub(crate) fn new(skim: &Skim<'_>, home: &Arc<Home>) -> Arc<Self> {
-        Arc::new(Self {
-            key: ObjectKey::new(skim.namespace.as_deref(), &skim.name),
-            head: skim.head(),
-            body: skim.compact(),
-            decoded: Mutex::new(Weak::<()>::new()),
-            home: Arc::clone(home),
-        })
+    /// The object that `skim` shows, under its key.
+    pub(crate) fn new(key: ObjectKey, skim: &Skim<'_>, home: &Arc<Home>) -> Arc<Self> {
+        let length = skim.compact_len();
+        let bytes = home.memory.buffer(length, |bytes| skim.compact_into(bytes));
+        Self::of(key, skim.outline(), Content::Compact(bytes), home)
+    }
+
+    /// An object of parts; `outline` points into the content's head bytes.
+    pub(crate) fn of(
+        key: ObjectKey,
+        outline: Outline,
+        content: Content,
+        home: &Arc<Home>,
+    ) -> Arc<Self> {
+        let serial = home.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
     }
 
     pub(crate) fn key(&self) -> &ObjectKey {
         &self.key
     }
 
-    pub(crate) fn head(&self) -> &Head {
-        &self.head
+    pub(crate) fn head(&self) -> Head<'_> {
+        self.outline.head(self.content.head_bytes())
     }
 
     pub(crate) fn version(&self) -> &str {
-        self.head.resource_version()
+        self.head().resource_version()
     }
 
-    pub(crate) fn body(&self) -> &[u8] {
-        &self.body
+    /// The object as JSON, as far as it is kept.
+    pub(crate) fn body(&self) -> Cow<'_, [u8]> {
+        self.content.body()
+    }
+
+    pub(crate) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    /// Bytes that it takes up beside its place in the store.
+    pub(crate) fn resident(&self) -> usize {
+        // The two counters of a shared value stand before object and name.
+        let fixed = size_of::<Self>() + 4 * size_of::<usize>() + self.key.name().len();
+        fixed + self.content.capacity() + self.outline.heap()
+    }
+
+    /// An annotation's value.
+    pub(crate) fn annotation(&self, key: &str) -> Option<String> {
+        match &self.content {
+            Content::Compact(_) => self.head().annotation(key),
+            Content::Kept(kept) => kept.annotation(key),
+            #[cfg(feature = "cold")]
+            Content::Cold(cold) => {
+                let body = cold.unpacked();
+                let path = ["metadata", "annotations", key];
+                serde_json::from_slice(object_at_path(&body, &path)?).ok()
+            }
+        }
     }
 
     /// The object as a `K`, shared with whoever holds it already.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
-        let shared = self.decoded.lock().upgrade();
-        if let Some(Ok(shared)) = shared.map(Arc::downcast::<K>) {
+        if let Content::Kept(kept) = &self.content
+            && let Some(value) = kept.value::<K>()
+        {
+            return Ok(value);
+        }
+        if let Some(Ok(shared)) = self.home.shares.get(self.serial).map(Arc::downcast::<K>) {
             return Ok(shared);
         }
         match self.parse::<K>() {
             Ok(value) => {
                 let value = Arc::new(value);
                 let shared: Decoded = Arc::<K>::clone(&value);
-                *self.decoded.lock() = Arc::downgrade(&shared);
+                self.home.shares.put(self.serial, &shared);
+                if let Some(core) = self.home.core.upgrade() {
+                    core.note_valid(self);
+                }
                 Ok(value)
             }
             Err(message) => {
@@ -81,14 +161,15 @@ impl Object {
         }
     }
 
-    fn parse<K: Resource>(&self) -> Result<K, String> {
+    pub(super) fn parse<K: Resource>(&self) -> Result<K, String> {
+        let body = self.body();
         let named;
         // Types that know their kind do not need to read it; those that do not would lose it.
         let bytes = if K::static_info().is_none() {
-            named = self.named();
+            named = self.named(&body);
             &named
         } else {
-            &*self.body
+            &*body
         };
         match catch_unwind(AssertUnwindSafe(|| serde_json::from_slice::<K>(bytes))) {
             Ok(decoded) => decoded.map_err(|error| explain(bytes, &error, self.is_secret())),
@@ -101,9 +182,9 @@ impl Object {
     }
 
     /// The body with `apiVersion` and `kind`.
-    fn named(&self) -> Vec<u8> {
+    fn named(&self, body: &[u8]) -> Vec<u8> {
         let info = &self.home.info;
-        let rest = self.body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
+        let rest = body.trim_ascii_start().strip_prefix(b"{").unwrap_or_default();
         let mut bytes = serde_json::to_vec(&serde_json::json!({
             "apiVersion": info.api_version(),
             "kind": info.kind,
@@ -115,6 +196,12 @@ impl Object {
         }
         bytes.extend_from_slice(rest);
         bytes
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        self.home.memory.give_back(self.content.take_buffer());
     }
 }
 
@@ -130,47 +217,3 @@ fn explain(bytes: &[u8], error: &serde_json::Error, is_secret: bool) -> String {
         (false, path) => format!("{path}: {error}"),
     }
 }
-
-/// The parts of a key, borrowed: lets a map of keys be searched without building one.
-pub(crate) trait KeyParts {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str);
-}
-
-impl KeyParts for ObjectKey {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
-        (self.cluster(), self.namespace(), self.name())
-    }
-}
-
-impl KeyParts for (ClusterId, Option<&str>, &str) {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
-        *self
-    }
-}
-
-impl<'a> Borrow<dyn KeyParts + 'a> for ObjectKey {
-    fn borrow(&self) -> &(dyn KeyParts + 'a) {
-        self
-    }
-}
-
-// The same order as `ObjectKey`'s own, as `Borrow` demands.
-impl Ord for dyn KeyParts + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parts().cmp(&other.parts())
-    }
-}
-
-impl PartialOrd for dyn KeyParts + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for dyn KeyParts + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts()
-    }
-}
-
-impl Eq for dyn KeyParts + '_ {}

@@ -5,17 +5,24 @@
 //! kind or knows about connections.
 
 mod carry;
+mod cut;
 mod frame;
 mod head;
 mod list;
+mod marks;
+mod paths;
 mod scan;
 mod skim;
 pub(crate) mod status;
 
+pub(crate) use carry::MAX_PIECE;
 pub use carry::Part;
+pub(crate) use cut::{object_at_path, without};
 pub use frame::{EventType, Frame, FrameDecoder};
-pub use head::{Head, Owner};
+pub(crate) use head::Outline;
+pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
+pub(crate) use paths::{PathTree, values_at};
 pub use scan::Malformed;
-pub(crate) use scan::{object_at_path, path_at, values_at};
+pub(crate) use scan::path_at;
 pub(crate) use skim::Skim;

@@ -1,12 +1,12 @@
 //! Reads an object's metadata off its bytes, and cuts out what the cache does not keep.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
+use memchr::{memchr, memmem};
 use serde::Deserialize;
 
-use super::head::{Head, Owner};
-use super::scan::{Cursor, Malformed, Name, elements, members, text};
+use super::head::{Outline, Plain, PlainOwner, Span};
+use super::scan::{Cursor, Elements, Malformed, Name, members, text};
 
 /// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
 /// it is new there.
@@ -18,12 +18,24 @@ pub(crate) struct Skim<'a> {
     pub(crate) resource_version: Cow<'a, str>,
     generation: i64,
     terminating: bool,
-    labels: &'a [u8],
-    annotations: &'a [u8],
-    finalizers: &'a [u8],
-    owners: &'a [u8],
+    /// Where the values stand in `read`.
+    spans: Spans,
+    /// The bytes that were read.
+    read: &'a [u8],
+    /// The bytes to keep, but for the cuts.
     bytes: &'a [u8],
     cuts: Cuts,
+}
+
+/// Where the values of metadata stand, quotes included.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spans {
+    uid: Span,
+    resource_version: Span,
+    labels: Span,
+    annotations: Span,
+    finalizers: Span,
+    owners: Span,
 }
 
 /// The annotation that ends the first part of a streaming list.
@@ -62,6 +74,7 @@ impl<'a> Skim<'a> {
         let mut skim = Self::default();
         let mut metadata = Err(Malformed::new("there is no metadata"));
         let outcome = skim.top(bytes, &mut metadata).and(metadata);
+        skim.read = bytes;
         (skim, outcome)
     }
 
@@ -72,7 +85,6 @@ impl<'a> Skim<'a> {
     ) -> Result<(), Malformed> {
         let mut cursor = Cursor::open(bytes)?;
         let mut cutter = Cutter::new(bytes);
-        // What is looked for stands first, as a rule: the content behind it is then not scanned.
         let mut seen = [false; 3];
         while let Some(member) = cursor.name()? {
             let at = match member.name {
@@ -90,7 +102,7 @@ impl<'a> Skim<'a> {
             if let Some(at) = at {
                 seen[at] = true;
             }
-            if !seen.contains(&false) && cutter.pending.is_none() {
+            if seen[2] && cutter.pending.is_none() && holds_nothing(&seen, &bytes[end..]) {
                 return Ok(());
             }
         }
@@ -129,7 +141,9 @@ impl<'a> Skim<'a> {
         while let Some(Name { name, start, value }) = cursor.name()? {
             let end = cursor.skip()?;
             cutter.member(start, end, name == b"managedFields", &mut cuts);
-            self.field(name, &bytes[value..end]);
+            let span = Span::new(offset + value, offset + end)
+                .ok_or_else(|| Malformed::new("the object is larger than 4 GiB"))?;
+            self.field(name, &bytes[value..end], span);
         }
         cutter.close(cursor.close(), &mut cuts);
         for (start, end) in cuts.iter() {
@@ -138,20 +152,26 @@ impl<'a> Skim<'a> {
         Ok(cursor.close() + 1)
     }
 
-    fn field(&mut self, name: &[u8], value: &'a [u8]) {
+    fn field(&mut self, name: &[u8], value: &'a [u8], span: Span) {
         match name {
             b"name" => self.name = text(value).unwrap_or_default(),
             b"namespace" => self.namespace = text(value).filter(|text| !text.is_empty()),
-            b"uid" => self.uid = text(value).unwrap_or_default(),
-            b"resourceVersion" => self.resource_version = text(value).unwrap_or_default(),
+            b"uid" => {
+                self.uid = text(value).unwrap_or_default();
+                self.spans.uid = span;
+            }
+            b"resourceVersion" => {
+                self.resource_version = text(value).unwrap_or_default();
+                self.spans.resource_version = span;
+            }
             b"generation" => {
                 self.generation = serde_json::from_slice(value).unwrap_or_default();
             }
             b"deletionTimestamp" => self.terminating = value != b"null",
-            b"labels" => self.labels = value,
-            b"annotations" => self.annotations = value,
-            b"finalizers" => self.finalizers = value,
-            b"ownerReferences" => self.owners = value,
+            b"labels" => self.spans.labels = span,
+            b"annotations" => self.spans.annotations = span,
+            b"finalizers" => self.spans.finalizers = span,
+            b"ownerReferences" => self.spans.owners = span,
             _ => {}
         }
     }
@@ -159,57 +179,156 @@ impl<'a> Skim<'a> {
     /// Does this bookmark end the first part of a streaming list?
     pub(crate) fn ends_initial_events(&self) -> bool {
         let mut ends = false;
-        let _ = members(self.annotations, &mut |member| {
+        let _ = members(self.spans.annotations.of(self.read), &mut |member| {
             ends |= member.name == INITIAL_EVENTS_END.as_bytes() && member.value == b"\"true\"";
             true
         });
         ends
     }
 
-    /// The head, owned.
-    pub(crate) fn head(&self) -> Head {
-        Head {
-            uid: Arc::from(&*self.uid),
-            resource_version: Arc::from(&*self.resource_version),
+    /// Where the metadata stand in what [`compact`](Self::compact) keeps.
+    pub(crate) fn outline(&self) -> Outline {
+        let mut outline = Outline {
             generation: self.generation,
             terminating: self.terminating,
-            labels: pairs(self.labels),
-            finalizers: texts(self.finalizers),
-            owners: owners(self.owners),
+            ..Outline::default()
+        };
+        let spans = &self.spans;
+        if self.is_whole() {
+            outline.annotations = self.kept(spans.annotations);
         }
+        if !self.is_whole() || !self.is_plain() {
+            outline.plain = Some(Box::new(self.copied()));
+            return outline;
+        }
+        outline.uid = self.kept(unquoted(spans.uid, &self.uid));
+        outline.resource_version =
+            self.kept(unquoted(spans.resource_version, &self.resource_version));
+        outline.labels = self.kept(spans.labels);
+        outline.finalizers = self.kept(spans.finalizers);
+        outline.owners = self.kept(spans.owners);
+        outline
+    }
+
+    /// Is what was read also what is kept?
+    pub(crate) fn is_whole(&self) -> bool {
+        self.read.len() == self.bytes.len()
+    }
+
+    /// Can the head be read where it stands?
+    fn is_plain(&self) -> bool {
+        let spans = &self.spans;
+        let is_borrowed = |text: &Cow<'_, str>| matches!(text, Cow::Borrowed(_));
+        is_borrowed(&self.uid)
+            && is_borrowed(&self.resource_version)
+            && [spans.labels, spans.finalizers, spans.owners]
+                .iter()
+                .all(|span| memchr(b'\\', span.of(self.read)).is_none())
+            && is_sorted(spans.labels.of(self.read))
+    }
+
+    fn copied(&self) -> Plain {
+        let part = |span: Span| span.of(self.read);
+        Plain {
+            uid: self.uid.as_ref().into(),
+            resource_version: self.resource_version.as_ref().into(),
+            labels: pairs(part(self.spans.labels)),
+            finalizers: Elements::of(part(self.spans.finalizers))
+                .filter_map(|(_, value)| text(value).map(|text| text.as_ref().into()))
+                .collect(),
+            owners: owners(part(self.spans.owners)),
+        }
+    }
+
+    /// Where something stands after the cuts.
+    fn kept(&self, span: Span) -> Span {
+        let start = span.start as usize;
+        let (mut cut, mut at) = (0, 0);
+        for (from, to) in self.cuts.iter() {
+            let (from, to) = (from.max(at).min(start), to.min(start));
+            cut += to.saturating_sub(from);
+            at = at.max(to);
+        }
+        Span::new(start - cut, start - cut + span.length as usize).unwrap_or_default()
     }
 
     /// The object's bytes without `apiVersion`, `kind` and `metadata.managedFields`, exact-size.
     pub(crate) fn compact(&self) -> Box<[u8]> {
-        let kept = || self.cuts.complement(self.bytes.len());
-        let size = kept().map(|(start, end)| end - start).sum();
-        let mut bytes = Vec::with_capacity(size);
-        for (start, end) in kept() {
+        let mut bytes = Vec::with_capacity(self.compact_len());
+        self.compact_into(&mut bytes);
+        bytes.into_boxed_slice()
+    }
+
+    /// Length of what [`compact`](Self::compact) keeps.
+    pub(crate) fn compact_len(&self) -> usize {
+        self.cuts.complement(self.bytes.len()).map(|(start, end)| end - start).sum()
+    }
+
+    /// Appends what [`compact`](Self::compact) keeps.
+    pub(crate) fn compact_into(&self, bytes: &mut Vec<u8>) {
+        for (start, end) in self.cuts.complement(self.bytes.len()) {
             bytes.extend_from_slice(&self.bytes[start..end]);
         }
-        bytes.into_boxed_slice()
     }
 }
 
+/// Can there be no more of what is looked for in the rest of the object? It stands first, as a rule;
+/// items of a list do not have it.
+fn holds_nothing(seen: &[bool; 3], rest: &[u8]) -> bool {
+    let has = |name: &[u8]| memmem::find(rest, name).is_some();
+    (seen[0] || !has(b"\"apiVersion\"")) && (seen[1] || !has(b"\"kind\""))
+}
+
+/// Where the text stands between its quotes; nowhere when it is empty, or no text.
+fn unquoted(span: Span, text: &str) -> Span {
+    if text.is_empty() {
+        return Span::default();
+    }
+    Span { start: span.start + 1, length: span.length.saturating_sub(2) }
+}
+
+/// Do the keys go up? The API server writes them so.
+fn is_sorted(labels: &[u8]) -> bool {
+    let mut last: Option<&[u8]> = None;
+    let mut is_sorted = true;
+    let _ = members(labels, &mut |member| {
+        is_sorted = last.is_none_or(|last| last < member.name);
+        last = Some(member.name);
+        is_sorted
+    });
+    is_sorted
+}
+
 /// Labels; what is not a string is left out here and found when the object is decoded.
-fn pairs(bytes: &[u8]) -> Box<[(Arc<str>, Arc<str>)]> {
-    let mut pairs: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+fn pairs(bytes: &[u8]) -> Vec<(Box<str>, Box<str>)> {
+    let mut pairs: Vec<(Box<str>, Box<str>)> = Vec::new();
     let _ = members(bytes, &mut |member| {
         let quoted = &bytes[member.start..member.start + member.name.len() + 2];
         if let (Some(key), Some(value)) = (text(quoted), text(member.value)) {
-            pairs.push((Arc::from(&*key), Arc::from(&*value)));
+            pairs.push((key.into(), value.into()));
         }
         true
     });
-    pairs.sort_unstable();
-    pairs.into_boxed_slice()
+    pairs.sort_by(|(a, _), (b, _)| a.cmp(b));
+    // Of a key that stands there twice the last counts, as for whoever decodes it.
+    pairs.reverse();
+    pairs.dedup_by(|(a, _), (b, _)| a == b);
+    pairs.reverse();
+    pairs
 }
 
-fn texts(bytes: &[u8]) -> Box<[Arc<str>]> {
-    let mut texts: Vec<Arc<str>> = Vec::new();
-    let _ =
-        elements(bytes, &mut |_, value| texts.extend(text(value).map(|text| Arc::from(&*text))));
-    texts.into_boxed_slice()
+fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
+    let read = |(_, value): (usize, &[u8])| {
+        let owner: RawOwner<'_> = serde_json::from_slice(value).ok()?;
+        Some(PlainOwner {
+            api_version: owner.api_version.into(),
+            kind: owner.kind.into(),
+            name: owner.name.into(),
+            uid: owner.uid.into(),
+            controller: owner.controller.unwrap_or_default(),
+        })
+    };
+    Elements::of(bytes).filter_map(read).collect()
 }
 
 #[derive(Deserialize)]
@@ -225,22 +344,6 @@ struct RawOwner<'a> {
     #[serde(borrow)]
     uid: Cow<'a, str>,
     controller: Option<bool>,
-}
-
-fn owners(bytes: &[u8]) -> Box<[Owner]> {
-    let mut owners = Vec::new();
-    let _ = elements(bytes, &mut |_, value| {
-        if let Ok(owner) = serde_json::from_slice::<RawOwner<'_>>(value) {
-            owners.push(Owner {
-                api_version: Arc::from(&*owner.api_version),
-                kind: Arc::from(&*owner.kind),
-                name: Arc::from(&*owner.name),
-                uid: Arc::from(&*owner.uid),
-                controller: owner.controller.unwrap_or_default(),
-            });
-        }
-    });
-    owners.into_boxed_slice()
 }
 
 /// At most so many members are cut; further ones (repeated names) stay.
@@ -333,14 +436,62 @@ mod tests {
             }
         })
         .to_string();
-        let head = Skim::of(bytes.as_bytes()).unwrap().head();
+        let skim = Skim::of(bytes.as_bytes()).unwrap();
+        let (outline, kept) = (skim.outline(), skim.compact());
+        let head = outline.head(&kept);
         assert_eq!((head.uid(), head.resource_version(), head.generation()), ("u", "7", 3));
         assert!(head.is_terminating());
         assert_eq!(head.label("b\""), Some("2"));
-        assert_eq!(head.labels()[0].0.as_ref(), "b\"");
-        assert_eq!(head.finalizers().len(), 2);
-        assert_eq!(head.controller().unwrap().kind.as_ref(), "ReplicaSet");
-        assert_eq!(head.owners().len(), 2);
+        assert_eq!(head.labels().collect::<Vec<_>>(), [("b\"", "2"), ("z", "1")]);
+        assert_eq!(head.finalizers().collect::<Vec<_>>(), ["f/1", "f/2"]);
+        assert_eq!(head.controller().unwrap().kind, "ReplicaSet");
+        assert_eq!(head.owners().count(), 2);
+    }
+
+    /// A head that reads the bytes where they stand says what the copied one says.
+    #[test]
+    fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
+        let inner = r#""labels": {"a":"1","z":"2"}, "finalizers":["f/1" , "f/2"],"ownerReferences":
+            [{"apiVersion":"v1","kind":"O","name":"o","uid":"ou","controller":true},{"uid":7},{}],
+            "annotations":{"n":"a\nb"},"deletionTimestamp":null,"generation":4"#;
+        let cut = r#""managedFields":[{"x":"}"}]"#;
+        let names = r#""name":"a","uid":"u-1","resourceVersion":"17""#;
+        for metadata in [
+            format!("{cut},{names},{inner}"),
+            format!("{names},{cut},{inner}"),
+            format!("{inner},{names},{cut}"),
+        ] {
+            let bytes = format!(r#"{{"kind":"K","metadata":{{{metadata}}},"apiVersion":"v1"}}"#);
+            let skim = Skim::of(bytes.as_bytes()).unwrap();
+            let (outline, kept) = (skim.outline(), skim.compact());
+            assert!(outline.plain.is_none());
+            let head = outline.head(&kept);
+            let copied = Outline {
+                plain: Some(Box::new(skim.copied())),
+                generation: 4,
+                ..Outline::default()
+            };
+            assert_eq!(head, copied.head(&[]), "{bytes}");
+            assert_eq!((head.uid(), head.resource_version()), ("u-1", "17"));
+            assert_eq!(head.label("z"), Some("2"));
+            assert_eq!(head.owners().count(), 2, "one has no text for a uid");
+            assert_eq!(head.annotation("n").as_deref(), Some("a\nb"));
+        }
+    }
+
+    #[test]
+    fn labels_out_of_order_or_twice_are_sorted_and_the_last_counts() {
+        let bytes = br#"{"metadata":{"name":"a","labels":{"b":"1","a":"2","b":"3","n":7}}}"#;
+        let skim = Skim::of(bytes).unwrap();
+        let (outline, kept) = (skim.outline(), skim.compact());
+        let labels: Vec<_> = outline.head(&kept).labels().collect();
+        assert_eq!(labels, [("a", "2"), ("b", "3")]);
+    }
+
+    #[test]
+    fn a_type_that_stands_behind_the_metadata_is_cut_though_the_content_names_others() {
+        let bytes = r#"{"metadata":{"name":"a"},"spec":{"kind":"x"},"kind":"K","apiVersion":"v1"}"#;
+        assert_eq!(compact_of(bytes), json!({"metadata":{"name":"a"},"spec":{"kind":"x"}}));
     }
 
     #[test]
@@ -360,6 +511,7 @@ mod tests {
                 .unwrap();
         assert_eq!((&*skim.name, &*skim.uid), ("a", "u"));
         assert_eq!(&*skim.compact(), b"{}");
+        assert_eq!(skim.outline().head(b"{}").uid(), "u");
         assert!(Skim::of_beginning(br#"{"metadata":{"name":"a","#).is_err());
     }
 
@@ -425,12 +577,20 @@ mod tests {
         fn any_bytes_are_skimmed_without_a_panic(bytes in proptest::collection::vec(
             prop_oneof![Just(b'{'), Just(b'}'), Just(b'"'), Just(b':'), Just(b','), Just(b'['),
                 Just(b']'), Just(b'\\'), any::<u8>()], 0..60)) {
-            let _ = Skim::of(&bytes).map(|skim| (skim.head(), skim.compact()));
+            let _ = Skim::of(&bytes).map(|skim| look(&skim));
             let mut framed = br#"{"metadata":{"name":"a","labels":"#.to_vec();
             framed.extend_from_slice(&bytes);
             framed.extend_from_slice(b"},\"kind\":1}");
-            let _ = Skim::of(&framed).map(|skim| (skim.head(), skim.compact()));
-            let _ = Skim::of_beginning(&framed).map(|skim| skim.head());
+            let _ = Skim::of(&framed).map(|skim| look(&skim));
+            let _ = Skim::of_beginning(&framed).map(|skim| look(&skim));
         }
+    }
+
+    fn look(skim: &Skim<'_>) {
+        let (outline, kept) = (skim.outline(), skim.compact());
+        let head = outline.head(&kept);
+        assert_eq!((head.uid(), head.resource_version()), (&*skim.uid, &*skim.resource_version));
+        let _ = (head.labels().count(), head.finalizers().count(), head.owners().count());
+        assert_eq!(kept.len(), skim.compact_len());
     }
 }

@@ -12,7 +12,7 @@ use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::owner::child_namespace;
 use crate::rbac::Owns;
-use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo};
+use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 use crate::store::Cached;
 
 /// What the API server fills in, or refuses to be told by an apply.
@@ -37,7 +37,7 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::Usage`] when the child has no name, or lies where the object cannot own it;
     /// [`ErrorKind::Conflict`] when it belongs to another controller; whatever the API server says.
-    pub async fn apply_owned<K: Resource>(&self, child: K) -> Result<K, Error>
+    pub async fn apply_owned<K: Whole>(&self, child: K) -> Result<K, Error>
     where
         C: Owns<K>,
     {
@@ -145,8 +145,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
-        let mut owners = child.head().owners().iter();
-        owners.any(|owner| owner.controller && owner.uid.as_ref() == self.object.uid())
+        let mut owners = child.head().owners();
+        owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 
     /// Kind `K` where `key` is.
@@ -190,8 +190,7 @@ impl<C: Reconciler> Context<C> {
         child: &Cached<K>,
     ) -> Result<(), Error> {
         let ours = self.object.uid();
-        let owners = child.head().owners();
-        match owners.iter().find(|owner| owner.controller && owner.uid.as_ref() != ours) {
+        match child.head().owners().find(|owner| owner.controller && owner.uid != ours) {
             None => Ok(()),
             Some(owner) => Err(Error::new(
                 ErrorKind::Conflict,

@@ -1,0 +1,80 @@
+//! Decoded values that somebody holds, so that the next reader need not decode.
+//!
+//! A bounded table per store and not a weak reference in every object: a weak reference keeps the
+//! whole memory of a value that nobody holds any more, two kilobytes for a Pod.
+
+use std::any::Any;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+/// A decoded object of whatever type.
+pub(crate) type Decoded = Arc<dyn Any + Send + Sync>;
+
+/// So many are remembered: far more than there are workers, and at most half a megabyte of Pods that
+/// nobody holds. A power of two.
+const PLACES: usize = 256;
+
+/// The values decoded last, by the serial number of their object.
+#[derive(Default)]
+pub(crate) struct Shares {
+    places: Mutex<Vec<Share>>,
+}
+
+struct Share {
+    serial: u64,
+    value: Weak<dyn Any + Send + Sync>,
+}
+
+impl Shares {
+    /// The value of that object, when somebody holds it.
+    pub(crate) fn get(&self, serial: u64) -> Option<Decoded> {
+        let places = self.places.lock();
+        let share = places.get(place(serial)).filter(|share| share.serial == serial)?;
+        share.value.upgrade()
+    }
+
+    /// Remembers the value of that object.
+    pub(crate) fn put(&self, serial: u64, value: &Decoded) {
+        let share = Share { serial, value: Arc::downgrade(value) };
+        let mut places = self.places.lock();
+        if places.is_empty() {
+            let nobody = || Share { serial: u64::MAX, value: Weak::<()>::new() };
+            places.resize_with(PLACES, nobody);
+        }
+        let before = std::mem::replace(&mut places[place(serial)], share);
+        drop(places);
+        drop(before);
+    }
+}
+
+fn place(serial: u64) -> usize {
+    (serial % PLACES as u64) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_shared_while_somebody_holds_it() {
+        let shares = Shares::default();
+        let value: Decoded = Arc::new(7_u8);
+        shares.put(1, &value);
+        assert!(Arc::ptr_eq(&shares.get(1).unwrap(), &value));
+        assert!(shares.get(2).is_none());
+        drop(value);
+        assert!(shares.get(1).is_none());
+    }
+
+    #[test]
+    fn an_object_that_takes_anothers_place_is_not_taken_for_it() {
+        let shares = Shares::default();
+        let (one, other): (Decoded, Decoded) = (Arc::new(1_u8), Arc::new(2_u8));
+        shares.put(3, &one);
+        shares.put(3 + PLACES as u64, &other);
+        assert!(shares.get(3).is_none());
+        assert!(Arc::ptr_eq(&shares.get(3 + PLACES as u64).unwrap(), &other));
+        assert_eq!(shares.places.lock().len(), PLACES);
+    }
+}
