@@ -101,6 +101,14 @@ impl Values {
         Part(first..self.values.len())
     }
 
+    /// The values of an object that has these in the first index.
+    #[cfg(test)]
+    pub(super) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
+        let first = self.values.len();
+        texts.for_each(|text| self.add(0, &text));
+        self.settle(first)
+    }
+
     /// The values of a part in one index, sorted.
     pub(super) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
         let values = self.values.get(part.0.clone()).unwrap_or_default();
