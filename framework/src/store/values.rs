@@ -59,7 +59,7 @@ impl Plan {
     pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {
-            self.paths.visit(&came.body(), &mut |index, scalar| into.add(index, &scalar));
+            came.visit(&self.paths, &mut |index, scalar| into.add(index, &scalar));
         }
         // Keeps the decoded object for the next function.
         let mut decoded: Option<Decoded> = None;
