@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::apply::{Applied, Mark, Sighting};
 use super::index::{Evaluator, IndexId};
+use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
 use super::object::{Home, Object};
 use super::reads::Order;
@@ -35,7 +36,7 @@ pub(crate) struct Core {
     /// The order of keys when somebody last listed all. Locked after `state`.
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
-    invalid: Mutex<BTreeMap<ObjectKey, Arc<str>>>,
+    invalid: Invalids,
 }
 
 impl Core {
@@ -59,7 +60,7 @@ impl Core {
             clock,
             state: RwLock::new(State::new(seed)),
             order: Mutex::default(),
-            invalid: Mutex::default(),
+            invalid: Invalids::default(),
         })
     }
 
@@ -209,7 +210,7 @@ impl Core {
             if Arc::ptr_eq(&state.plan, &plan) {
                 let first = applied.events.len();
                 state.apply(deltas.into_iter(), &values, &parts, applied);
-                self.forget_invalid(&applied.events[first..]);
+                self.invalid.changed(&applied.events[first..]);
                 break;
             }
         }
@@ -260,7 +261,7 @@ impl Core {
             let mut state = self.state.write();
             let first = applied.events.len();
             state.sweep(&mark, gone, applied);
-            self.forget_invalid(&applied.events[first..]);
+            self.invalid.changed(&applied.events[first..]);
         }
         let end = std::iter::once(Delta::Mark(mark));
         self.state.write().apply(end, &Values::default(), &[], applied);
@@ -328,7 +329,17 @@ impl Core {
 
     /// Number of cached objects that are known not to decode.
     pub(crate) fn invalid(&self) -> usize {
-        self.invalid.lock().len()
+        self.invalid.len()
+    }
+
+    /// The cached objects that are known not to decode, in key order, and why.
+    pub(crate) fn invalid_list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
+        self.invalid.list()
+    }
+
+    /// Calls `observer` when an object is found not to decode. Once.
+    pub(crate) fn observe_invalid(&self, observer: Observer) {
+        self.invalid.observe(observer);
     }
 
     /// Somebody tried to decode `object` and could not.
@@ -338,24 +349,27 @@ impl Core {
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
             return;
         }
-        let before = self.invalid.lock().insert(object.key().clone(), Arc::clone(message));
+        let news = self.invalid.add(object, message);
         drop(state);
-        if before.is_none() {
+        if news == News::First {
             tracing::warn!(
                 resource = %self.home.info, object = %object.key(), version = object.version(),
                 error = &**message,
                 "the object does not decode into its type; it is skipped until it changes"
             );
         }
+        if news != News::Nothing {
+            self.invalid.tell(object, message);
+        }
     }
 
-    /// What changed is judged anew. Called under the state lock.
-    fn forget_invalid(&self, events: &[super::Event]) {
-        let mut invalid = self.invalid.lock();
-        if !invalid.is_empty() {
-            for event in events {
-                invalid.remove(event.key());
-            }
+    /// Somebody decoded `object`.
+    pub(crate) fn note_valid(&self, object: &Object) {
+        if self.invalid.heal(object) {
+            tracing::info!(
+                resource = %self.home.info, object = %object.key(), version = object.version(),
+                "the object decodes again"
+            );
         }
     }
 }

@@ -60,11 +60,6 @@ impl Mode {
         }
     }
 
-    /// Is nothing but metadata kept?
-    pub(crate) fn is_metadata(&self) -> bool {
-        matches!(self.form, Form::Metadata)
-    }
-
     /// Is it cold without the feature for it?
     pub(crate) fn lacks_feature(&self) -> bool {
         cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold)

@@ -184,11 +184,11 @@ async fn an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody(
 /// B12, B13, G-C9: experiment E3 (a minute's delay for the healthy kind).
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
-    let (there, absent) = (Server::new(), Server::new());
+    let (there, absent) = (Server::new(), Server::of(ResourceInfo::of::<Secret>()));
     absent.script(|_, _| Some(Answer::Status(404, "NotFound")));
     let servers = (Arc::clone(&there), Arc::clone(&absent));
-    let sources = Box::new(move |info: &ResourceInfo, _: Option<&str>| {
-        let server = if info.kind == "Secret" { &servers.1 } else { &servers.0 };
+    let sources = Box::new(move |wanted: Selection<'_>| {
+        let server = if wanted.info.kind == "Secret" { &servers.1 } else { &servers.0 };
         Arc::clone(server) as Arc<dyn ListWatch>
     });
     let registry = InformerRegistry::over(sources, seams(), Vec::new());
