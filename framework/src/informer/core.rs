@@ -1,7 +1,7 @@
 //! One informer without its type: what it is made of, and the task that keeps it going.
 
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -204,7 +204,11 @@ impl Core {
     fn next_alarm(&self) -> Instant {
         let tick = self.seams.clock.now() + MEASURED_EVERY;
         let members = self.audience.members();
-        members.iter().filter_map(|member| member.next_resync()).min().map_or(tick, |at| at.min(tick))
+        members
+            .iter()
+            .filter_map(|member| member.next_resync())
+            .min()
+            .map_or(tick, |at| at.min(tick))
     }
 
     /// Have the listeners been told all that the store shows?

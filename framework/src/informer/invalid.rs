@@ -112,11 +112,7 @@ impl Core {
         }
         let uid = Some(object.head().uid().to_owned()).filter(|uid| !uid.is_empty());
         report(&InvalidObject {
-            object: ObjectRef {
-                info: self.store.info().clone(),
-                key: object.key().clone(),
-                uid,
-            },
+            object: ObjectRef { info: self.store.info().clone(), key: object.key().clone(), uid },
             version: object.version().to_owned(),
             message: Arc::clone(message),
         });

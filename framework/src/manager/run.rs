@@ -143,7 +143,8 @@ struct Operator {
 }
 
 pub(super) fn start(manager: Manager) -> Running {
-    let (name, health, metrics) = (manager.display_name().to_owned(), manager.health, manager.metrics);
+    let (name, health, metrics) =
+        (manager.display_name().to_owned(), manager.health, manager.metrics);
     let drain = manager.drain;
     let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let (stop, now) = (CancellationToken::new(), CancellationToken::new());

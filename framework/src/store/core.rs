@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::RwLock;
 
 use super::apply::{Applied, Mark, Run, Sighting};
-use super::invalid::{Invalids, News, Observer};
 use super::index::{Evaluate, IndexId, Table, Terms};
+use super::invalid::{Invalids, News, Observer};
 use super::object::{Home, KeyParts, Object};
 use super::own::Overlay;
 use crate::clock::Clock;

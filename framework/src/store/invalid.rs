@@ -49,11 +49,8 @@ impl Invalids {
 
     /// `object`, which is in the store, does not decode.
     pub(super) fn add(&self, object: &Arc<Object>, message: &Arc<str>) -> News {
-        let found = Known {
-            message: Arc::clone(message),
-            object: Arc::clone(object),
-            is_outdated: false,
-        };
+        let found =
+            Known { message: Arc::clone(message), object: Arc::clone(object), is_outdated: false };
         let mut known = self.known.lock();
         self.is_any.store(true, Ordering::Release);
         match known.insert(object.key().clone(), found) {
