@@ -253,7 +253,7 @@ impl InformerRegistry {
             return lease;
         }
         let options = options.unwrap_or_else(|| informers.options_of(&info));
-        let core = self.make(&info, options.clone());
+        let core = self.make::<K>(&info, options.clone());
         core.read_as::<K>();
         let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
@@ -272,7 +272,7 @@ impl InformerRegistry {
         lease
     }
 
-    fn make(&self, info: &ResourceInfo, options: CacheOptions) -> Arc<Core> {
+    fn make<K: Resource>(&self, info: &ResourceInfo, options: CacheOptions) -> Arc<Core> {
         let inner = &self.inner;
         let names = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
         let is_whole = names.is_empty() || info.scope == Scope::Cluster;
@@ -286,11 +286,15 @@ impl InformerRegistry {
                 (namespace.cloned(), (inner.sources)(wanted))
             })
             .collect();
-        let store = store::Core::new(info.clone(), inner.seams.clock.clone());
-        let name = format!("{}{}", info.group_resource(), options.suffix());
+        let seed = inner.seams.entropy.fork("store").next_u64();
+        let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
+        let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
+        let apart = options.suffix(K::projection());
+        let name = format!("{}{apart}", info.group_resource());
+        let label = format!("{}{apart}", info.kind);
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        let core = Core::new(name, options, store, scopes, surroundings);
+        let core = Core::new((name, label), options, store, scopes, surroundings);
         core.report_invalid(&inner.reports);
         core
     }
@@ -417,8 +421,9 @@ impl InformerRegistry {
 }
 
 /// Values of one type are of no use to another.
-fn kept_type<K>(options: &CacheOptions) -> Option<&'static str> {
-    (options.representation == Representation::Typed).then(std::any::type_name::<K>)
+fn kept_type<K: Resource>(options: &CacheOptions) -> Option<&'static str> {
+    let is_typed = options.representation == Representation::Typed;
+    K::projection().or_else(|| is_typed.then(std::any::type_name::<K>))
 }
 
 impl Informers {
@@ -427,7 +432,7 @@ impl Informers {
     }
 
     /// A share in the informer of these options, or of those that were set for the kind.
-    fn find<K>(&self, info: &ResourceInfo, options: Option<&CacheOptions>) -> Option<Arc<Lease>> {
+    fn find<K: Resource>(&self, info: &ResourceInfo, options: Option<&CacheOptions>) -> Option<Arc<Lease>> {
         let default;
         let options = match options.or_else(|| self.options.get(info)) {
             Some(options) => options,

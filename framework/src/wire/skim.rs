@@ -211,7 +211,7 @@ impl<'a> Skim<'a> {
     }
 
     /// Is what was read also what is kept?
-    fn is_whole(&self) -> bool {
+    pub(crate) fn is_whole(&self) -> bool {
         self.read.len() == self.bytes.len()
     }
 

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::metrics::names;
-use crate::reflector::MemorySource;
 use crate::reflector::script::{Answer, bookmark, frame, status};
 use crate::resource::ResourceInfo;
 use k8s_openapi::api::core::v1::Secret;
@@ -185,8 +184,7 @@ async fn an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody(
 /// B12, B13, G-C9: experiment E3 (a minute's delay for the healthy kind).
 #[tokio::test(start_paused = true)]
 async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
-    let secrets = MemorySource::new(ResourceInfo::of::<Secret>());
-    let (there, absent) = (Server::new(), Arc::new(Server(secrets)));
+    let (there, absent) = (Server::new(), Server::of(ResourceInfo::of::<Secret>()));
     absent.script(|_, _| Some(Answer::Status(404, "NotFound")));
     let servers = (Arc::clone(&there), Arc::clone(&absent));
     let sources = Box::new(move |wanted: Selection<'_>| {
