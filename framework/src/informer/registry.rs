@@ -1,5 +1,6 @@
 //! All informers of one operator on one cluster, and the task that keeps them running.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -19,7 +20,7 @@ use super::{CacheOptions, CacheView, Informer, InformerStatus, InvalidObject};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::reflector::{ApiSource, Habits, ListWatch};
-use crate::resource::{Resource, ResourceInfo, Scope};
+use crate::resource::{ClusterId, Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
 use crate::store::{self, Representation};
 
@@ -44,6 +45,11 @@ impl Selection<'_> {
     pub fn fields(&self) -> Option<&str> {
         self.options.fields.as_deref()
     }
+
+    /// Is nothing but metadata kept, so that nothing else needs to be read?
+    pub fn is_metadata_only(&self) -> bool {
+        self.options.representation == Representation::Metadata && self.options.transform.is_none()
+    }
 }
 
 /// Makes what an informer reads from.
@@ -62,6 +68,7 @@ pub(super) struct Inner {
     sources: Sources,
     seams: Seams,
     namespaces: Vec<String>,
+    cluster: ClusterId,
     habits: Arc<Habits>,
     informers: Mutex<Informers>,
     asked_for: Notify,
@@ -104,7 +111,7 @@ struct Known {
     info: ResourceInfo,
     options: CacheOptions,
     /// The type whose values are kept, where values are.
-    kept: Option<&'static str>,
+    kept: Option<TypeId>,
     core: Arc<Core>,
     lease: Weak<Lease>,
 }
@@ -124,21 +131,34 @@ impl InformerRegistry {
     /// whole.
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork("informers");
-        let sources: Sources = Box::new(move |wanted| {
-            let source = ApiSource::new(client.clone(), wanted.info.clone());
-            let source = source.namespace(wanted.namespace);
-            Arc::new(source.labels(wanted.labels()).fields(wanted.fields()))
-        });
-        Self::over(sources, seams, namespaces)
+        Self::over(api_sources(client), seams, namespaces)
+    }
+
+    /// As [`new`](Self::new), of a cluster of its own: the keys of its objects carry `cluster`, so
+    /// that those of several clusters can meet in one queue.
+    pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
+        let seams = client.seams().fork(&format!("informers of cluster {}", cluster.0));
+        Self::over_cluster(cluster, api_sources(client), seams, namespaces)
     }
 
     /// Informers over any sources.
     pub fn over(sources: Sources, seams: Seams, namespaces: Vec<String>) -> Self {
+        Self::over_cluster(ClusterId::default(), sources, seams, namespaces)
+    }
+
+    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster).
+    pub fn over_cluster(
+        cluster: ClusterId,
+        sources: Sources,
+        seams: Seams,
+        namespaces: Vec<String>,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 sources,
                 seams,
                 namespaces: sorted(namespaces),
+                cluster,
                 habits: Arc::default(),
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
@@ -288,6 +308,7 @@ impl InformerRegistry {
             .collect();
         let seed = inner.seams.entropy.fork("store").next_u64();
         let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
+        let mode = mode.in_cluster(inner.cluster);
         let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
         let apart = options.suffix(K::projection());
         let name = format!("{}{apart}", info.group_resource());
@@ -420,10 +441,19 @@ impl InformerRegistry {
     }
 }
 
+fn api_sources(client: Client) -> Sources {
+    Box::new(move |wanted| {
+        let source = ApiSource::new(client.clone(), wanted.info.clone());
+        let source = source.namespace(wanted.namespace);
+        let source = source.labels(wanted.labels()).fields(wanted.fields());
+        Arc::new(source.metadata_only(wanted.is_metadata_only()))
+    })
+}
+
 /// Values of one type are of no use to another.
-fn kept_type<K: Resource>(options: &CacheOptions) -> Option<&'static str> {
-    let is_typed = options.representation == Representation::Typed;
-    K::projection().or_else(|| is_typed.then(std::any::type_name::<K>))
+fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
+    let is_kept = options.representation == Representation::Typed || K::projection().is_some();
+    is_kept.then(TypeId::of::<K>)
 }
 
 impl Informers {
@@ -432,7 +462,11 @@ impl Informers {
     }
 
     /// A share in the informer of these options, or of those that were set for the kind.
-    fn find<K: Resource>(&self, info: &ResourceInfo, options: Option<&CacheOptions>) -> Option<Arc<Lease>> {
+    fn find<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        options: Option<&CacheOptions>,
+    ) -> Option<Arc<Lease>> {
         let default;
         let options = match options.or_else(|| self.options.get(info)) {
             Some(options) => options,

@@ -6,7 +6,6 @@ use std::fmt::{Display, Write};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::Cached;
 use super::core::Core;
 use super::index::{Index, IndexValue};
 use super::lister::Lister;
@@ -14,6 +13,7 @@ use super::moment::Moment;
 use super::object::Object;
 use super::reads::At;
 use super::stats::StoreStats;
+use super::{Cached, Invalid};
 use crate::resource::{ObjectKey, Resource, Selector};
 
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment;

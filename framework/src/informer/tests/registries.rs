@@ -225,6 +225,33 @@ async fn registries_of_several_clusters_run_apart() {
     two.end().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn keys_carry_the_cluster_that_the_registry_was_given() {
+    use crate::resource::ClusterId;
+    let server = Server::new();
+    server.put("a", data("1"));
+    let source = Arc::clone(&server);
+    let sources = Box::new(move |_: Selection<'_>| Arc::clone(&source) as Arc<dyn ListWatch>);
+    let cluster = ClusterId(3);
+    let registry = InformerRegistry::over_cluster(cluster, sources, seams(), Vec::new());
+    let (informer, stop) = (registry.informer::<ConfigMap>(), CancellationToken::new());
+    let task = run(&registry, &stop);
+    informer.synced().await.unwrap();
+    let (here, there) = (ObjectKey::new(Some("n"), "a"), ObjectKey::new(Some("n"), "a"));
+    let store = informer.store();
+    assert!(store.get(&here).is_none());
+    let there = there.in_cluster(cluster);
+    assert_eq!(store.get(&there).map(|found| found.key().cluster()), Some(cluster));
+    assert_eq!(store.select(Some("n"), &crate::resource::Selector::everything()).len(), 1);
+    server.compact();
+    server.break_watches();
+    eventually("it is listed again", || server.lists() == 2).await;
+    server.delete("a");
+    eventually("it goes", || store.is_empty()).await;
+    stop.cancel();
+    task.await.unwrap();
+}
+
 /// B15: how old the view is can be seen.
 #[tokio::test(start_paused = true)]
 async fn b15_the_age_of_the_newest_version_is_measured() {
