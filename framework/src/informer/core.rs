@@ -52,9 +52,9 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// `scopes`: where to read, by namespace. It runs until `stop`.
+    /// `name`: for people, `label`: for metrics. `scopes`: where to read, by namespace.
     pub(crate) fn new(
-        name: String,
+        (name, label): (String, String),
         options: CacheOptions,
         store: Arc<store::Core>,
         scopes: Vec<(Option<String>, Arc<dyn ListWatch>)>,
@@ -77,7 +77,6 @@ impl Core {
             })
             .collect();
         let info = store.info().clone();
-        let label = format!("{}{}", info.kind, options.suffix());
         Arc::new(Self {
             meter: Meter::new(seams.metrics.clone(), label, info),
             name,

@@ -20,7 +20,7 @@ use super::{CacheOptions, CacheView, Informer, InformerStatus, InvalidObject};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::reflector::{ApiSource, Habits, ListWatch};
-use crate::resource::{Resource, ResourceInfo, Scope};
+use crate::resource::{ClusterId, Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
 use crate::store::{self, Representation};
 
@@ -68,6 +68,7 @@ pub(super) struct Inner {
     sources: Sources,
     seams: Seams,
     namespaces: Vec<String>,
+    cluster: ClusterId,
     habits: Arc<Habits>,
     informers: Mutex<Informers>,
     asked_for: Notify,
@@ -130,22 +131,34 @@ impl InformerRegistry {
     /// whole.
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork("informers");
-        let sources: Sources = Box::new(move |wanted| {
-            let source = ApiSource::new(client.clone(), wanted.info.clone());
-            let source = source.namespace(wanted.namespace);
-            let source = source.labels(wanted.labels()).fields(wanted.fields());
-            Arc::new(source.metadata_only(wanted.is_metadata_only()))
-        });
-        Self::over(sources, seams, namespaces)
+        Self::over(api_sources(client), seams, namespaces)
+    }
+
+    /// As [`new`](Self::new), of a cluster of its own: the keys of its objects carry `cluster`, so
+    /// that those of several clusters can meet in one queue.
+    pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
+        let seams = client.seams().fork(&format!("informers of cluster {}", cluster.0));
+        Self::over_cluster(cluster, api_sources(client), seams, namespaces)
     }
 
     /// Informers over any sources.
     pub fn over(sources: Sources, seams: Seams, namespaces: Vec<String>) -> Self {
+        Self::over_cluster(ClusterId::default(), sources, seams, namespaces)
+    }
+
+    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster).
+    pub fn over_cluster(
+        cluster: ClusterId,
+        sources: Sources,
+        seams: Seams,
+        namespaces: Vec<String>,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 sources,
                 seams,
                 namespaces: sorted(namespaces),
+                cluster,
                 habits: Arc::default(),
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
@@ -295,11 +308,14 @@ impl InformerRegistry {
             .collect();
         let seed = inner.seams.entropy.fork("store").next_u64();
         let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
+        let mode = mode.in_cluster(inner.cluster);
         let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
-        let name = format!("{}{}", info.group_resource(), options.suffix());
+        let apart = options.suffix(K::projection());
+        let name = format!("{}{apart}", info.group_resource());
+        let label = format!("{}{apart}", info.kind);
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        let core = Core::new(name, options, store, scopes, surroundings);
+        let core = Core::new((name, label), options, store, scopes, surroundings);
         core.report_invalid(&inner.reports);
         core
     }
@@ -423,6 +439,15 @@ impl InformerRegistry {
         let informers = self.inner.informers.lock();
         informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
     }
+}
+
+fn api_sources(client: Client) -> Sources {
+    Box::new(move |wanted| {
+        let source = ApiSource::new(client.clone(), wanted.info.clone());
+        let source = source.namespace(wanted.namespace);
+        let source = source.labels(wanted.labels()).fields(wanted.fields());
+        Arc::new(source.metadata_only(wanted.is_metadata_only()))
+    })
 }
 
 /// Values of one type are of no use to another.

@@ -71,20 +71,36 @@ impl Core {
     pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
         let known = {
             let state = self.state.read();
-            state.slots.get(skimmed(skim)).map(|slot| slot.object.key().clone())
+            state.slots.get(self.parts_of(skim)).map(|slot| slot.object.key().clone())
         };
         let key = known.unwrap_or_else(|| {
             let namespace = skim.namespace.as_deref();
             ObjectKey::interned(namespace.map(|name| self.home.namespace(name)), &skim.name)
+                .in_cluster(self.cluster())
         });
         let transformed = self.home.transformed(skim, &key);
         transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
     }
 
+    /// The cluster that stands in its keys.
+    pub(crate) fn cluster(&self) -> ClusterId {
+        self.home.mode.cluster
+    }
+
+    fn parts_of<'a>(&self, skim: &'a Skim<'_>) -> super::slots::Parts<'a> {
+        (self.cluster(), skim.namespace.as_deref(), &skim.name)
+    }
+
+    /// The cached object of the name that `skim` shows, in whatever version.
+    pub(crate) fn seen_as(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
+        let state = self.state.read();
+        state.slots.get(self.parts_of(skim)).map(|slot| Arc::clone(&slot.object))
+    }
+
     /// The cached object, when it is the very version that `skim` shows. Allocates nothing.
     pub(crate) fn same_version(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
         let state = self.state.read();
-        let object = &state.slots.get(skimmed(skim))?.object;
+        let object = &state.slots.get(self.parts_of(skim))?.object;
         let head = object.head();
         let is_same = head.resource_version() == skim.resource_version && head.uid() == skim.uid;
         (is_same && !skim.resource_version.is_empty()).then(|| Arc::clone(object))
@@ -380,8 +396,4 @@ struct Conversion {
     came: BTreeMap<usize, Arc<Object>>,
     /// Those that do not decode, and why.
     invalid: Vec<(Arc<Object>, Arc<str>)>,
-}
-
-fn skimmed<'a>(skim: &'a Skim<'_>) -> super::slots::Parts<'a> {
-    (ClusterId::default(), skim.namespace.as_deref(), &skim.name)
 }
