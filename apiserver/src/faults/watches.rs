@@ -15,7 +15,10 @@ pub(crate) enum Order {
     Fail(u16),
     Raw(Bytes),
     /// Shows changes again: those since this many revisions, or only the first of them.
-    Again { back: u64, only_one: bool },
+    Again {
+        back: u64,
+        only_one: bool,
+    },
 }
 
 /// Orders that may wait at one watch; more are lost.

@@ -71,9 +71,7 @@ pub(super) fn owned<K: Resource>(parent: ResourceInfo) -> Source {
 
 /// Other objects: the keys that `mapper` makes of one are told.
 pub(super) fn watched<K: Resource>(mapper: fn(&Cached<K>) -> Vec<ObjectKey>) -> Source {
-    Box::new(move |informers, queue, _| {
-        Some(mapped(&informers.informer::<K>(), queue, mapper))
-    })
+    Box::new(move |informers, queue, _| Some(mapped(&informers.informer::<K>(), queue, mapper)))
 }
 
 /// Other objects: those parents are told whose index values name one.
@@ -109,5 +107,8 @@ fn mapped<K: Resource>(
     mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,
 ) -> Registration {
     let queue = queue.clone();
-    informer.listen().name("mapper of a controller").on_state(move |state| queue.add_all(mapper(state)))
+    informer
+        .listen()
+        .name("mapper of a controller")
+        .on_state(move |state| queue.add_all(mapper(state)))
 }

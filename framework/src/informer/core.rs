@@ -196,7 +196,11 @@ impl Core {
     fn next_alarm(&self) -> Instant {
         let tick = self.seams.clock.now() + MEASURED_EVERY;
         let members = self.audience.members();
-        members.iter().filter_map(|member| member.next_resync()).min().map_or(tick, |at| at.min(tick))
+        members
+            .iter()
+            .filter_map(|member| member.next_resync())
+            .min()
+            .map_or(tick, |at| at.min(tick))
     }
 
     /// Have the listeners been told all that the store shows?

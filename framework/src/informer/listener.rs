@@ -195,7 +195,8 @@ impl Listener {
     }
 
     fn set_synced(&self) {
-        self.standing.send_if_modified(|standing| !std::mem::replace(&mut standing.is_synced, true));
+        self.standing
+            .send_if_modified(|standing| !std::mem::replace(&mut standing.is_synced, true));
     }
 
     /// When it wants to be shown the content again.

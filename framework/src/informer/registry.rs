@@ -255,11 +255,8 @@ impl InformerRegistry {
         let scopes = namespaces
             .into_iter()
             .map(|namespace| {
-                let wanted = Selection {
-                    info,
-                    namespace: namespace.map(String::as_str),
-                    options: &options,
-                };
+                let wanted =
+                    Selection { info, namespace: namespace.map(String::as_str), options: &options };
                 (namespace.cloned(), (inner.sources)(wanted))
             })
             .collect();
@@ -329,9 +326,10 @@ impl InformerRegistry {
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) {
         loop {
-            let pending = self.cores().into_iter().find(|core| {
-                !core.options.is_optional && core.progress.now() == Synced::Pending
-            });
+            let pending = self
+                .cores()
+                .into_iter()
+                .find(|core| !core.options.is_optional && core.progress.now() == Synced::Pending);
             let Some(core) = pending else { return };
             // The sender lives in `core`: this cannot fail.
             let _ = core.sync().wait_for(|sync| *sync != Synced::Pending).await;

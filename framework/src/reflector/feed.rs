@@ -43,7 +43,7 @@ impl Feed {
     pub(crate) fn new(
         store: Arc<store::Core>,
         sink: Arc<dyn Sink>,
-            scope: usize,
+        scope: usize,
         namespace: Option<Arc<str>>,
     ) -> Self {
         Self {

@@ -301,7 +301,9 @@ impl World {
         let now = self.server.revision();
         for ((version, announced), cache) in before {
             if version > now && cache.reached().1 <= announced {
-                let text = format!("it had version {version}, the server has {now} only, and it did not say so");
+                let text = format!(
+                    "it had version {version}, the server has {now} only, and it did not say so"
+                );
                 let who = format!("{cache:?}");
                 self.ledger.book().broken(Violation::new("G-C3", &who, text));
             }

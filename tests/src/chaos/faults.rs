@@ -40,7 +40,9 @@ pub(super) async fn strike(server: &ApiServer, dice: &Entropy, stats: &Stats) {
             stats.count("server: showed old changes again");
             faults.repeat_watches(resource, 1 + dice.below(200), dice.below(2) == 0);
         }
-        4 => add("began watches too early", Action::RepeatWatch(1 + dice.below(300)), "watch", None),
+        4 => {
+            add("began watches too early", Action::RepeatWatch(1 + dice.below(300)), "watch", None)
+        }
         5 => {
             stats.count("server: compacted");
             server.compact();

@@ -173,8 +173,7 @@ impl Connection {
                 Some(Poll::Pending)
             }
             Fate::Stalled(_, pause) => {
-                let stall =
-                    self.stall.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
+                let stall = self.stall.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
                 if stall.as_mut().poll(cx).is_pending() {
                     return Some(Poll::Pending);
                 }

@@ -61,11 +61,17 @@ impl fmt::Display for Progress {
 }
 
 /// Adds the values of a counter in a text of metrics, by the value of one label.
-pub(super) fn by_label(text: &str, metric: &str, label: &str, wanted: &str) -> BTreeMap<String, u64> {
+pub(super) fn by_label(
+    text: &str,
+    metric: &str,
+    label: &str,
+    wanted: &str,
+) -> BTreeMap<String, u64> {
     let mut sums = BTreeMap::new();
     for line in text.lines().filter(|line| line.starts_with(metric) && line.contains(wanted)) {
         let value = line.rsplit(' ').next().and_then(|value| value.parse::<f64>().ok());
-        let name = line.split_once(&format!("{label}=\"")).and_then(|(_, rest)| rest.split_once('"'));
+        let name =
+            line.split_once(&format!("{label}=\"")).and_then(|(_, rest)| rest.split_once('"'));
         if let (Some(value), Some((name, _))) = (value, name) {
             *sums.entry(name.to_owned()).or_default() += value as u64;
         }

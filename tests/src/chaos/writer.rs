@@ -137,8 +137,7 @@ impl Writer {
         let (namespace, name) = Self::name(key);
         let mut object = object(kind, namespace, &name, &uid, content);
         let (group, plural) = place(kind);
-        let version =
-            self.server.commit(group, plural, namespace, &name, Some(object.clone()))?;
+        let version = self.server.commit(group, plural, namespace, &name, Some(object.clone()))?;
         let shown = Shown { uid: uid_number(&uid), version, serial: self.serial };
         let (id, position) = self.ledger.book().commit(kind, namespace, &name, Some(shown));
         self.live.insert((kind, key), uid);

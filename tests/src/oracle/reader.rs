@@ -90,9 +90,8 @@ impl Reader {
         view: &View,
         terms: &impl Fn(u64) -> Vec<String>,
     ) -> Result<(), Violation> {
-        let broken = |key, text: String| {
-            Err(Violation::new("G-C5", &self.name, text).of(history.name(key)))
-        };
+        let broken =
+            |key, text: String| Err(Violation::new("G-C5", &self.name, text).of(history.name(key)));
         let mut wanted: BTreeMap<String, Vec<(KeyId, Shown)>> = BTreeMap::new();
         for (key, shown) in &view.list {
             if !self.scope.covers(history.namespace(*key))
@@ -269,8 +268,7 @@ pub(super) fn reached(
         Some(shown) => history.find(key, position, shown).is_some(),
         None => {
             let at = history.first(key).max(position);
-            (at..=history.last(key))
-                .any(|at| scope.shows(history.at(key, at).object).is_none())
+            (at..=history.last(key)).any(|at| scope.shows(history.at(key, at).object).is_none())
         }
     }
 }

@@ -37,9 +37,8 @@ impl Start {
     ) -> Result<(), Violation> {
         let shows = |key, at| reached(history, scope, key, at, view.get(&key).copied());
         let text = "synced, and shows less than there was at the start";
-        self.check(history, scope, shows).map_or(Ok(()), |key| {
-            Err(Violation::new("G-C7", who, text).of(history.name(key)))
-        })
+        self.check(history, scope, shows)
+            .map_or(Ok(()), |key| Err(Violation::new("G-C7", who, text).of(history.name(key))))
     }
 
     /// The listener says that it is synced.

@@ -49,8 +49,9 @@ fn a_trace_that_shows_everything_and_one_that_merges_are_right() {
     assert!(broken(&whole).is_empty());
     assert!(broken(&[added(2, 5)]).is_empty());
     assert!(broken(&[added(1, 1), deleted(1, 2), added(2, 5)]).is_empty());
-    assert!(broken(&[added(1, 1), deleted(1, 1), added(2, 5), Event::Resync(object(2, 5))])
-        .is_empty());
+    assert!(
+        broken(&[added(1, 1), deleted(1, 1), added(2, 5), Event::Resync(object(2, 5))]).is_empty()
+    );
 }
 
 #[test]
@@ -120,11 +121,9 @@ fn g_c6_a_change_that_is_never_told_and_a_wrong_old_state_are_found() {
 
 #[test]
 fn g_c6_a_listener_is_not_told_what_its_cache_does_not_show() {
-    for (event, view) in [
-        (added(2, 5), Some(object(2, 4))),
-        (added(2, 5), None),
-        (added(2, 5), Some(object(1, 2))),
-    ] {
+    for (event, view) in
+        [(added(2, 5), Some(object(2, 4))), (added(2, 5), None), (added(2, 5), Some(object(1, 2)))]
+    {
         let (mut book, listener) = book();
         book.hear(listener, "a", "x", event, Some(view));
         assert_eq!(book.violations()[0].promise, "G-C6", "{event:?}, {view:?}");
@@ -156,6 +155,11 @@ fn a_new_epoch_has_states_of_its_own_and_none_of_the_old_ones_after_it() {
     book.hear(listener, "a", "x", deleted(2, 5), None);
     book.hear(listener, "a", "x", added(1, 2), None);
     assert!(book.violations().is_empty() && book.settled().is_ok(), "{:?}", book.violations());
+    let again = Event::Updated { old: object(1, 2), new: object(1, 2) };
+    book.hear(listener, "a", "x", again, None);
+    assert!(book.violations().is_empty(), "a new epoch tells everything once more");
+    let mut twice = book.of(listener).clone();
+    assert!(twice.hear(book.history(0), key, again, None).is_err(), "but not twice");
     // Version 5 is given a second time, to something else.
     let other = Shown { serial: 51, ..object(1, 5) };
     book.commit(0, "a", "x", Some(other));
@@ -243,7 +247,8 @@ fn g_c7_synced_before_a_consistent_state_was_applied_and_told_is_found() {
     let check = |book: &Book, objects: &[(KeyId, Shown)]| {
         let view = objects.iter().copied().collect();
         let synced = start.synced("cache", book.history(0), &Scope::default(), &view);
-        synced.and_then(|()| start.told(book.history(0), book.of(listener)))
+        synced
+            .and_then(|()| start.told(book.history(0), book.of(listener)))
             .map_err(|violation| (violation.promise, violation.who))
     };
     let bad = |who: &str| Err(("G-C7", who.to_owned()));

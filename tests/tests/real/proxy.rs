@@ -133,11 +133,7 @@ impl Proxy {
         self.shared.is_cutting.store(false, Ordering::Relaxed);
     }
 
-    async fn with(
-        server: &RealServer,
-        dice: Option<Entropy>,
-        draw: fn(&Entropy) -> Fate,
-    ) -> Self {
+    async fn with(server: &RealServer, dice: Option<Entropy>, draw: fn(&Entropy) -> Fate) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
