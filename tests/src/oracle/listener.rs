@@ -23,6 +23,8 @@ struct Told {
     next: u64,
     /// The object that it believes to be there, and where that stands.
     object: Option<(u64, Shown)>,
+    /// The last epoch in which it was told the same once more.
+    repeated: u32,
 }
 
 impl Listener {
@@ -87,7 +89,13 @@ impl Listener {
                         format!("{} became {} without a deletion", describe(&old), describe(&new));
                     return broken("G-C4", text);
                 }
-                self.show(history, key, at + 1, new)
+                // A new epoch tells everything once more.
+                let epoch = history.at(key, at).epoch;
+                if old == new && epoch > told.repeated {
+                    return Ok(Told { repeated: epoch, ..told });
+                }
+                let shown = self.show(history, key, at + 1, new)?;
+                Ok(Told { repeated: told.repeated, ..shown })
             }
             (Event::Resync(again), Some((_, known))) if again == known => Ok(told),
             (Event::Resync(again), Some((_, known))) => broken(
@@ -120,7 +128,7 @@ impl Listener {
             return Err(Violation::new("G-C1", &self.name, text));
         }
         match history.find(key, from, new) {
-            Some(at) => Ok(Told { next: at + 1, object: Some((at, new)) }),
+            Some(at) => Ok(Told { next: at + 1, object: Some((at, new)), repeated: 0 }),
             None => {
                 let text = format!(
                     "told {}, which is no state of the server after state {from}",
@@ -145,7 +153,7 @@ impl Listener {
             return broken("G-C1", text);
         };
         match history.gone(key, last_at, last.uid, &self.scope) {
-            Some(gone) => Ok(Told { next: gone, object: None }),
+            Some(gone) => Ok(Told { next: gone, object: None, repeated: 0 }),
             None => broken("G-C1", format!("{} is not gone", describe(&last))),
         }
     }

@@ -155,6 +155,11 @@ fn a_new_epoch_has_states_of_its_own_and_none_of_the_old_ones_after_it() {
     book.hear(listener, "a", "x", deleted(2, 5), None);
     book.hear(listener, "a", "x", added(1, 2), None);
     assert!(book.violations().is_empty() && book.settled().is_ok(), "{:?}", book.violations());
+    let again = Event::Updated { old: object(1, 2), new: object(1, 2) };
+    book.hear(listener, "a", "x", again, None);
+    assert!(book.violations().is_empty(), "a new epoch tells everything once more");
+    let mut twice = book.of(listener).clone();
+    assert!(twice.hear(book.history(0), key, again, None).is_err(), "but not twice");
     // Version 5 is given a second time, to something else.
     let other = Shown { serial: 51, ..object(1, 5) };
     book.commit(0, "a", "x", Some(other));
