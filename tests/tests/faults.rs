@@ -4,7 +4,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
 use k8s_openapi::api::events::v1::Event;
 use tokio::time::{Instant, sleep};
 use windlass::api::{Api, Patch};
@@ -168,13 +168,16 @@ async fn b12_an_optional_kind_that_is_not_there_leaves_the_operator_ready() {
 async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
     let cluster = cluster().await;
     let garble =
-        Fault::new(Do::Garble("bad".to_owned())).resource("configmaps").on("list|watch").always();
+        Fault::new(Do::Garble("bad".to_owned())).resource("services").on("list|watch").always();
     let _handle = cluster.server().faults().add(garble);
-    let bad = serde_json::json!({ "metadata": { "name": "bad" }, "data": { "text": "x" } });
-    children(&cluster).create(&serde_json::from_value(bad).unwrap()).await.unwrap();
+    let services: Api<Service> = cluster.client().namespace(cluster.namespace());
+    let bad =
+        serde_json::json!({ "metadata": { "name": "bad" }, "spec": { "ports": [{ "port": 80 }] } });
+    services.create(&serde_json::from_value(bad).unwrap()).await.unwrap();
     let eager = CacheOptions::default().validate(Validate::Eager);
-    let running = cluster.spawn(operator(cluster.client()).cache::<ConfigMap>(eager));
-    eventually("it is counted", async || invalid(&running, "configmaps") == 1).await;
+    let running = cluster.spawn(operator(cluster.client()).cache::<Service>(eager));
+    let _cache = running.informers().informer::<Service>();
+    eventually("it is counted", async || invalid(&running, "services") == 1).await;
     let events = cluster.client().namespace::<Event>(cluster.namespace());
     let told = async || {
         let events = events.list().await.expect("the server answers").items;
@@ -188,8 +191,8 @@ async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
     eventually("it gets an event", async || told().await == 1).await;
     sleep(Duration::from_secs(60)).await;
     assert_eq!(told().await, 1);
-    children(&cluster).delete("bad").await.unwrap();
-    eventually("its deletion works", async || invalid(&running, "configmaps") == 0).await;
+    services.delete("bad").await.unwrap();
+    eventually("its deletion works", async || invalid(&running, "services") == 0).await;
 }
 
 /// The error says what is wrong, and the request is not sent again and again.
