@@ -117,6 +117,11 @@ impl Core {
         self.state.read().payload
     }
 
+    /// The newest version up to which everything was applied.
+    pub(crate) fn version(&self) -> Arc<str> {
+        Arc::clone(&self.state.read().version)
+    }
+
     /// What the cache holds and costs.
     pub(crate) fn stats(&self) -> StoreStats {
         let state = self.state.read();
@@ -286,7 +291,7 @@ impl Core {
         came: &BTreeMap<usize, Arc<Object>>,
         values: &mut Values,
     ) -> (Arc<Plan>, Vec<Part>) {
-        let mut parts = Vec::new();
+        let mut parts = Vec::with_capacity(deltas.len());
         let (plan, fresh) = {
             let state = self.state.read();
             if state.plan.is_empty() {

@@ -18,7 +18,7 @@ use super::shares::{Decoded, Shares};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use crate::wire::object_at_path;
-use crate::wire::{Head, Outline, Skim, path_at};
+use crate::wire::{Head, Outline, PathTree, Scalar, Skim, path_at};
 
 /// An object of the cache; it never changes.
 pub(crate) struct Object {
@@ -108,6 +108,14 @@ impl Object {
 
     pub(crate) fn content(&self) -> &Content {
         &self.content
+    }
+
+    /// The scalars at some paths.
+    pub(super) fn visit(&self, paths: &PathTree, each: &mut dyn FnMut(usize, Scalar<'_>)) {
+        match &self.content {
+            Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
+            content => paths.visit(&content.body(), each),
+        }
     }
 
     /// Bytes that it takes up beside its place in the store.

@@ -140,6 +140,12 @@ impl<K: Resource> Store<K> {
         Lister::new(self.clone())
     }
 
+    /// The newest resourceVersion up to which the store has been told everything: of the last list,
+    /// event or bookmark. Empty before the first list. Of several namespaces the newest counts.
+    pub fn resource_version(&self) -> String {
+        self.core.version().to_string()
+    }
+
     /// What the store holds and costs.
     pub fn stats(&self) -> StoreStats {
         self.core.stats()
