@@ -117,6 +117,10 @@ impl World {
                 6 => self.break_network().await,
                 7 if self.writer.has_gizmos && self.dice.below(6) == 0 => {
                     self.stats.count("server: removed a definition");
+                    if self.dice.below(2) == 0 {
+                        // Nobody sees the deletions.
+                        self.fleets.iter().for_each(|fleet| fleet.net.cut());
+                    }
                     self.writer.remove_gizmos();
                     let absent = self.dice.jitter(Duration::from_secs(60));
                     restore_gizmos = Some(self.began.elapsed() + absent);
