@@ -1,7 +1,9 @@
 //! What the derive macros call, and what tests reach behind the public API. Not public API: it may
 //! change in any release.
 
+pub mod cache;
 pub mod probe;
+mod projected;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,6 +17,11 @@ pub use k8s_openapi;
 pub use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
+
+pub use projected::{
+    Base, Members, Part, base_info, read_below, read_metadata, read_part, read_root, write_part,
+    write_part_option,
+};
 
 pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
 

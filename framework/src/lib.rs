@@ -11,7 +11,7 @@
 //!
 //! Features: `ring` (default) or `aws-lc-rs` for TLS; `cli` for a command line; `local` for an API
 //! server inside the program when no cluster is configured; `testing` for tests with one; `ws` for
-//! exec, attach and port-forward.
+//! exec, attach and port-forward; `cold` for caches that are compressed.
 
 // The derives name the crate as users do.
 #[cfg(test)]
@@ -66,4 +66,4 @@ pub mod prelude;
 pub use controller::Controller;
 pub use crd::CustomResource;
 pub use error::{Error, ErrorKind};
-pub use windlass_macros::{Controller, CustomResource};
+pub use windlass_macros::{Controller, CustomResource, Projection};

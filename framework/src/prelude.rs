@@ -10,4 +10,4 @@ pub use crate::manager::Manager;
 pub use crate::resource::{ObjectKey, Resource, ResourceExt};
 pub use crate::store::{Cached, Index};
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-pub use windlass_macros::{Controller, CustomResource};
+pub use windlass_macros::{Controller, CustomResource, Projection};

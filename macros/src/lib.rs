@@ -1,7 +1,7 @@
 //! The derive macros of the windlass operator framework.
 //!
 //! `windlass` re-exports them, and the code they generate names `windlass` only.
-//! Both work in the same steps: `attrs` reads keys with their spans, `model` is what will be
+//! All work in the same steps: `attrs` reads keys with their spans, `model` is what will be
 //! generated, `check` holds the rules that span several keys, `expand` quotes. All faults are
 //! reported at once, each on the token that is wrong; the impls are emitted even then, so that one
 //! fault does not drag others behind it.
@@ -10,6 +10,7 @@ mod controller;
 mod errors;
 mod keys;
 mod names;
+mod projection;
 mod resource;
 
 use proc_macro::TokenStream;
@@ -26,4 +27,11 @@ pub fn custom_resource(input: TokenStream) -> TokenStream {
 pub fn controller(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     controller::derive(&input).into()
+}
+
+#[doc = include_str!("../docs/projection.md")]
+#[proc_macro_derive(Projection, attributes(projection))]
+pub fn projection(input: TokenStream) -> TokenStream {
+    let input = syn::parse_macro_input!(input as syn::DeriveInput);
+    projection::derive(&input).into()
 }

@@ -6,7 +6,7 @@
 fn mistakes_are_explained_where_they_were_made() {
     let cases = trybuild::TestCases::new();
     cases.pass("ui/pass/*.rs");
-    for key in ["resource", "column", "scale", "index", "controller", "types"] {
+    for key in ["resource", "column", "scale", "index", "controller", "types", "projection"] {
         cases.compile_fail(format!("ui/{key}/*.rs"));
     }
 }

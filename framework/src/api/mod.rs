@@ -88,7 +88,7 @@ use serde::de::DeserializeOwned;
 
 use crate::client::{Client, Verb};
 use crate::error::Error;
-use crate::resource::{PartialObject, Resource, ResourceExt, ResourceInfo, Scope};
+use crate::resource::{PartialObject, Resource, ResourceExt, ResourceInfo, Scope, Whole};
 use draft::{Draft, Target};
 
 /// What a request resolves to.
@@ -210,7 +210,10 @@ impl<K: Resource> Api<K> {
     }
 
     /// Creates `object`. With a name or a `generateName`; the answer carries what the server chose.
-    pub fn create(&self, object: &K) -> Write<K> {
+    pub fn create(&self, object: &K) -> Write<K>
+    where
+        K: Whole,
+    {
         Write::new(
             Draft::create(&self.target, object.metadata(), draft::json(object)),
             decode::object,
@@ -218,7 +221,10 @@ impl<K: Resource> Api<K> {
     }
 
     /// Replaces the object of that name; its resourceVersion must be the stored one.
-    pub fn replace(&self, object: &K) -> Write<K> {
+    pub fn replace(&self, object: &K) -> Write<K>
+    where
+        K: Whole,
+    {
         Write::new(
             Draft::replace(&self.target, object.metadata(), draft::json(object)),
             decode::object,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::patch::merge_diff;
 use super::{Api, Patch, Retries};
 use crate::error::{Error, ErrorKind};
-use crate::resource::{Resource, ResourceExt};
+use crate::resource::{Resource, ResourceExt, Whole};
 
 /// What [`Api::create_or_update`] and [`Api::create_or_patch`] did.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,10 @@ impl<K: Resource> Api<K> {
         &self,
         object: &K,
         change: impl FnMut(&mut K),
-    ) -> Result<Upserted<K>, Error> {
+    ) -> Result<Upserted<K>, Error>
+    where
+        K: Whole,
+    {
         self.upsert(object, change, How::Replace).await
     }
 
@@ -83,7 +86,10 @@ impl<K: Resource> Api<K> {
         &self,
         object: &K,
         change: impl FnMut(&mut K),
-    ) -> Result<Upserted<K>, Error> {
+    ) -> Result<Upserted<K>, Error>
+    where
+        K: Whole,
+    {
         self.upsert(object, change, How::Patch).await
     }
 
@@ -92,7 +98,10 @@ impl<K: Resource> Api<K> {
         object: &K,
         mut change: impl FnMut(&mut K),
         how: How,
-    ) -> Result<Upserted<K>, Error> {
+    ) -> Result<Upserted<K>, Error>
+    where
+        K: Whole,
+    {
         // An Api of all namespaces finds the object where it says it is.
         let api = self.near(object);
         let mut failures = 0;
@@ -119,7 +128,10 @@ impl<K: Resource> Api<K> {
         &self,
         object: &K,
         change: &mut impl FnMut(&mut K),
-    ) -> Result<Upserted<K>, Error> {
+    ) -> Result<Upserted<K>, Error>
+    where
+        K: Whole,
+    {
         let mut wanted = object.clone();
         change(&mut wanted);
         self.check_unmoved(object, &wanted)?;
@@ -131,7 +143,10 @@ impl<K: Resource> Api<K> {
         stored: K,
         change: &mut impl FnMut(&mut K),
         how: How,
-    ) -> Result<Upserted<K>, Error> {
+    ) -> Result<Upserted<K>, Error>
+    where
+        K: Whole,
+    {
         let mut wanted = stored.clone();
         change(&mut wanted);
         self.check_unmoved(&stored, &wanted)?;

@@ -79,7 +79,7 @@ impl<C: Reconciler> Handle<C> {
             let settings =
                 QueueSettings::new(plan.name.as_ref()).workers(plan.workers).retry(plan.retry);
             let queue = WorkQueue::new(settings, seams);
-            let meter = Meter::new(seams.metrics.clone(), &plan.name, plan.workers);
+            let meter = Meter::new(&seams.metrics, &plan.name, plan.workers);
             let echoes = Arc::clone(&self.memory.echoes);
             let mut sources = vec![sources::main::<C::Object>(informers, &queue, echoes)];
             for source in &plan.sources {
@@ -119,7 +119,7 @@ impl<C: Reconciler> Handle<C> {
             meter: meter.clone(),
             pace: Arc::clone(&self.pace),
             reconciles: Arc::clone(&self.reconciles),
-            stop: run.stop.clone(),
+            stop: Arc::new(run.stop.clone()),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::metrics::{Level, Metrics, names};
+use crate::metrics::{GaugeSeries, Metrics, names};
 use crate::resource::ResourceInfo;
 
 const GAUGES: [&crate::metrics::Def; 7] = [
@@ -32,7 +32,7 @@ pub(super) struct Meter {
     name: String,
     info: ResourceInfo,
     resource: String,
-    levels: [Level; GAUGES.len()],
+    levels: [GaugeSeries; GAUGES.len()],
 }
 
 impl Meter {

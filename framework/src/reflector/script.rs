@@ -53,7 +53,12 @@ impl fmt::Debug for Server {
 
 impl Server {
     pub(crate) fn new() -> Arc<Self> {
-        let source = MemorySource::new(ResourceInfo::of::<ConfigMap>());
+        Self::of(ResourceInfo::of::<ConfigMap>())
+    }
+
+    /// A server of another kind.
+    pub(crate) fn of(info: ResourceInfo) -> Arc<Self> {
+        let source = MemorySource::new(info);
         // Cut where it hurts.
         source.piece_size(61);
         Arc::new(Self(source))

@@ -75,7 +75,7 @@ pub(crate) fn judge(error: &Error, during: During) -> Setback {
             Setback::Stale { cause: "storage_read_error", why }
         }
         ErrorKind::Server if error.is_internal() => Setback::Internal(why),
-        ErrorKind::Server if !is_not_offered(error) => Setback::Failed(why),
+        ErrorKind::Server if is_transient(error) => Setback::Failed(why),
         _ => match during {
             During::StreamingList => Setback::Unsupported(why),
             During::Watch => Setback::Stale { cause: "refused", why },
@@ -84,9 +84,9 @@ pub(crate) fn judge(error: &Error, during: During) -> Setback {
     }
 }
 
-/// 405 and 501: this server will never do it.
-fn is_not_offered(error: &Error) -> bool {
-    error.status().is_some_and(|status| matches!(status.code, 405 | 501))
+/// 5xx but 501, and 408: the server may do better the next time.
+fn is_transient(error: &Error) -> bool {
+    matches!(error.code(), Some(408 | 500 | 502..=599))
 }
 
 /// The version asked for is one that this server has not reached. Older servers say it in the text
@@ -143,7 +143,7 @@ mod tests {
         assert!(matches!(judge(&answer(500, "", ""), During::Watch), Setback::Internal(_)));
         let unsafe_delete = answer(500, "StorageReadError", "");
         assert!(stale("storage_read_error")(&judge(&unsafe_delete, During::Watch)));
-        assert!(matches!(judge(&unsafe_delete, During::Page), Setback::Failed(_)));
+        assert!(matches!(judge(&unsafe_delete, During::Page), Setback::Internal(_)));
         for code in [502, 503, 504] {
             assert!(matches!(judge(&answer(code, "", ""), During::Watch), Setback::Failed(_)));
         }

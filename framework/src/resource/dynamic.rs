@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Resource, ResourceInfo};
+use super::{Resource, ResourceInfo, Whole};
 
 /// Any object: metadata typed, the rest as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -41,6 +41,13 @@ pub struct PartialObject {
     #[serde(default)]
     pub metadata: ObjectMeta,
 }
+
+#[diagnostic::do_not_recommend]
+impl Whole for DynamicObject {}
+
+/// Of a write of metadata alone the API says so when it is sent.
+#[diagnostic::do_not_recommend]
+impl Whole for PartialObject {}
 
 impl Resource for DynamicObject {
     fn static_info() -> Option<ResourceInfo> {

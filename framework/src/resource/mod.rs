@@ -38,6 +38,28 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     /// items of lists, and write another into metadata-only answers.
     #[doc(hidden)]
     fn set_type(&mut self, _: &ResourceInfo) {}
+
+    /// The type's name, if it holds only a part of the object: `#[derive(Projection)]`. A projection
+    /// has a cache of its own beside those of the whole kind, and is not [`Whole`].
+    fn projection() -> Option<&'static str> {
+        None
+    }
+}
+
+/// A resource type that holds everything that its objects have, so that one can be created or
+/// replaced with it. Every [`Resource`] but projections.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not hold whole objects: they cannot be created or replaced with it",
+    note = "a projection knows some fields only, and the others would be lost: use the type of the whole kind, or `patch` or `apply` the fields that you mean"
+)]
+pub trait Whole: Resource {}
+
+#[diagnostic::do_not_recommend]
+impl<K> Whole for K
+where
+    K: k8s_openapi::Resource<Scope: KnownScope> + k8s_openapi::Metadata<Ty = ObjectMeta>,
+    K: Serialize + DeserializeOwned + Clone + Debug + Send + Sync + 'static,
+{
 }
 
 impl<K> Resource for K

@@ -5,6 +5,9 @@
 
 use std::borrow::Cow;
 
+#[cfg(feature = "cold")]
+use super::cold::Cold;
+use super::keep::Kept;
 use super::memory::Buffer;
 
 /// What is kept of an object.
@@ -12,6 +15,11 @@ use super::memory::Buffer;
 pub(crate) enum Content {
     /// The compact JSON; the outline points into it.
     Compact(Buffer),
+    /// The decoded value, and the bytes of its head.
+    Kept(Box<Kept>),
+    /// Compressed, behind the bytes of its head.
+    #[cfg(feature = "cold")]
+    Cold(Cold),
 }
 
 impl Content {
@@ -19,6 +27,9 @@ impl Content {
     pub(crate) fn head_bytes(&self) -> &[u8] {
         match self {
             Self::Compact(bytes) => bytes,
+            Self::Kept(kept) => &kept.head,
+            #[cfg(feature = "cold")]
+            Self::Cold(cold) => cold.head(),
         }
     }
 
@@ -26,13 +37,19 @@ impl Content {
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Compact(bytes) => Cow::Borrowed(bytes),
+            Self::Kept(kept) => Cow::Owned(kept.json()),
+            #[cfg(feature = "cold")]
+            Self::Cold(cold) => Cow::Owned(cold.unpacked()),
         }
     }
 
-    /// Bytes of payload.
+    /// Bytes of payload; of a decoded value about so many.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.len(),
+            Self::Kept(kept) => kept.head.len() + kept.weight,
+            #[cfg(feature = "cold")]
+            Self::Cold(cold) => cold.bytes.len(),
         }
     }
 
@@ -40,6 +57,9 @@ impl Content {
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.capacity(),
+            Self::Kept(kept) => kept.head.capacity() + size_of::<Kept>() + kept.weight,
+            #[cfg(feature = "cold")]
+            Self::Cold(cold) => cold.bytes.capacity(),
         }
     }
 
@@ -47,6 +67,9 @@ impl Content {
     pub(crate) fn take_buffer(&mut self) -> Buffer {
         match self {
             Self::Compact(bytes) => std::mem::take(bytes),
+            Self::Kept(kept) => std::mem::take(&mut kept.head),
+            #[cfg(feature = "cold")]
+            Self::Cold(cold) => std::mem::take(&mut cold.bytes),
         }
     }
 }

@@ -96,7 +96,6 @@ impl Transform {
     ///
     /// # Errors
     /// Why it is kept as it came.
-    #[allow(dead_code, reason = "the store does not keep by mode yet")]
     pub(crate) fn apply<'a>(&self, object: &'a [u8]) -> Result<Cow<'a, [u8]>, &'static str> {
         let mut object = Cow::Borrowed(object);
         for step in &*self.steps {

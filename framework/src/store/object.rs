@@ -1,18 +1,24 @@
 //! One object as the cache holds it: key, where its head stands, and its content.
 
-use std::borrow::{Borrow, Cow};
-use std::cmp::Ordering;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
+
 use super::Invalid;
+#[cfg(feature = "cold")]
+use super::cold::Press;
 use super::content::Content;
 use super::core::Core;
+use super::keep::Mode;
 use super::memory::Memory;
 use super::shares::{Decoded, Shares};
-use crate::resource::{ClusterId, ObjectKey, Resource, ResourceInfo};
-use crate::wire::{Head, Outline, Skim, path_at};
+use crate::resource::{ObjectKey, Resource, ResourceInfo};
+#[cfg(feature = "cold")]
+use crate::wire::object_at_path;
+use crate::wire::{Head, Outline, PathTree, Scalar, Skim, path_at};
 
 /// An object of the cache; it never changes.
 pub(crate) struct Object {
@@ -30,19 +36,37 @@ pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
     pub(crate) core: Weak<Core>,
     pub(crate) memory: Memory,
+    pub(super) mode: Mode,
+    #[cfg(feature = "cold")]
+    pub(super) press: Press,
     shares: Shares,
     serials: AtomicU64,
+    /// The namespace that was asked for last: neighbours are in the same, as a rule.
+    namespace: Mutex<Arc<str>>,
 }
 
 impl Home {
-    pub(crate) fn new(info: ResourceInfo, core: Weak<Core>) -> Self {
+    pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
         Self {
             info,
             core,
+            mode,
+            #[cfg(feature = "cold")]
+            press: Press::default(),
             memory: Memory::default(),
             shares: Shares::default(),
             serials: AtomicU64::new(0),
+            namespace: Mutex::default(),
         }
+    }
+
+    /// A namespace's name, shared with the object before if that is in the same.
+    pub(crate) fn namespace(&self, name: &str) -> Arc<str> {
+        let mut last = self.namespace.lock();
+        if **last != *name {
+            *last = Arc::from(name);
+        }
+        Arc::clone(&last)
     }
 }
 
@@ -86,13 +110,42 @@ impl Object {
         &self.content
     }
 
+    /// The scalars at some paths.
+    pub(super) fn visit(&self, paths: &PathTree, each: &mut dyn FnMut(usize, Scalar<'_>)) {
+        match &self.content {
+            Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
+            content => paths.visit(&content.body(), each),
+        }
+    }
+
     /// Bytes that it takes up beside its place in the store.
     pub(crate) fn resident(&self) -> usize {
-        size_of::<Self>() + self.content.capacity() + self.outline.heap()
+        // The two counters of a shared value stand before object and name.
+        let fixed = size_of::<Self>() + 4 * size_of::<usize>() + self.key.name().len();
+        fixed + self.content.capacity() + self.outline.heap()
+    }
+
+    /// An annotation's value.
+    pub(crate) fn annotation(&self, key: &str) -> Option<String> {
+        match &self.content {
+            Content::Compact(_) => self.head().annotation(key),
+            Content::Kept(kept) => kept.annotation(key),
+            #[cfg(feature = "cold")]
+            Content::Cold(cold) => {
+                let body = cold.unpacked();
+                let path = ["metadata", "annotations", key];
+                serde_json::from_slice(object_at_path(&body, &path)?).ok()
+            }
+        }
     }
 
     /// The object as a `K`, shared with whoever holds it already.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
+        if let Content::Kept(kept) = &self.content
+            && let Some(value) = kept.value::<K>()
+        {
+            return Ok(value);
+        }
         if let Some(Ok(shared)) = self.home.shares.get(self.serial).map(Arc::downcast::<K>) {
             return Ok(shared);
         }
@@ -101,6 +154,9 @@ impl Object {
                 let value = Arc::new(value);
                 let shared: Decoded = Arc::<K>::clone(&value);
                 self.home.shares.put(self.serial, &shared);
+                if let Some(core) = self.home.core.upgrade() {
+                    core.note_valid(self);
+                }
                 Ok(value)
             }
             Err(message) => {
@@ -113,7 +169,7 @@ impl Object {
         }
     }
 
-    fn parse<K: Resource>(&self) -> Result<K, String> {
+    pub(super) fn parse<K: Resource>(&self) -> Result<K, String> {
         let body = self.body();
         let named;
         // Types that know their kind do not need to read it; those that do not would lose it.
@@ -169,47 +225,3 @@ fn explain(bytes: &[u8], error: &serde_json::Error, is_secret: bool) -> String {
         (false, path) => format!("{path}: {error}"),
     }
 }
-
-/// The parts of a key, borrowed: lets a map of keys be searched without building one.
-pub(crate) trait KeyParts {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str);
-}
-
-impl KeyParts for ObjectKey {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
-        (self.cluster(), self.namespace(), self.name())
-    }
-}
-
-impl KeyParts for (ClusterId, Option<&str>, &str) {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
-        *self
-    }
-}
-
-impl<'a> Borrow<dyn KeyParts + 'a> for ObjectKey {
-    fn borrow(&self) -> &(dyn KeyParts + 'a) {
-        self
-    }
-}
-
-// The same order as `ObjectKey`'s own, as `Borrow` demands.
-impl Ord for dyn KeyParts + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parts().cmp(&other.parts())
-    }
-}
-
-impl PartialOrd for dyn KeyParts + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for dyn KeyParts + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts()
-    }
-}
-
-impl Eq for dyn KeyParts + '_ {}

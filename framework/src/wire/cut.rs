@@ -1,9 +1,23 @@
-//! Cuts members out of an object's bytes, without parsing what stays.
+//! Takes members out of an object's bytes, without parsing them or what stays.
 
-use super::scan::{Cursor, Malformed, elements};
+use super::scan::{Cursor, Malformed, elements, members};
 
 /// Arrays in arrays and objects in objects that are looked into.
 const MOST_DEPTH: usize = 64;
+
+/// The value at `path`, through objects only.
+pub(crate) fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+    let Some((first, rest)) = path.split_first() else { return Some(object) };
+    let mut found = None;
+    // A malformed tail does not take back what stands before it.
+    let _ = members(object, &mut |member| {
+        if member.name == first.as_bytes() {
+            found = Some(member.value);
+        }
+        found.is_none()
+    });
+    object_at_path(found?, rest)
+}
 
 /// `object` without the members at `paths`; lists along a path fan out. `None` when nothing is there
 /// to cut, or what is there is not JSON.

@@ -47,6 +47,8 @@ pub(crate) struct Outline {
     pub(crate) annotations: Span,
     pub(crate) finalizers: Span,
     pub(crate) owners: Span,
+    /// All of `metadata`; empty where the bytes are the head's alone.
+    pub(crate) metadata: Span,
     pub(crate) generation: i64,
     pub(crate) terminating: bool,
     /// Set when the bytes cannot be read as they stand; then it answers for all but annotations.
@@ -66,7 +68,7 @@ impl Outline {
 }
 
 /// Metadata that were copied out of the bytes.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Plain {
     pub(crate) uid: Box<str>,
     pub(crate) resource_version: Box<str>,
@@ -86,7 +88,7 @@ impl Plain {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PlainOwner {
     pub(crate) api_version: Box<str>,
     pub(crate) kind: Box<str>,
@@ -207,6 +209,31 @@ impl<'a> Head<'a> {
             found.is_none()
         });
         found
+    }
+
+    /// The head in bytes of its own, without annotations: appends them to `bytes`, which are empty,
+    /// and says where they stand.
+    pub(crate) fn lifted(&self, bytes: &mut Vec<u8>) -> Outline {
+        let mut lifted = Outline {
+            generation: self.outline.generation,
+            terminating: self.outline.terminating,
+            plain: self.outline.plain.clone(),
+            ..Outline::default()
+        };
+        if lifted.plain.is_some() {
+            return lifted;
+        }
+        let mut lift = |span: Span| {
+            let start = bytes.len();
+            bytes.extend_from_slice(span.of(self.bytes));
+            Span::new(start, bytes.len()).unwrap_or_default()
+        };
+        lifted.uid = lift(self.outline.uid);
+        lifted.resource_version = lift(self.outline.resource_version);
+        lifted.labels = lift(self.outline.labels);
+        lifted.finalizers = lift(self.outline.finalizers);
+        lifted.owners = lift(self.outline.owners);
+        lifted
     }
 
     /// Where the bytes answer; nothing where the copies do.

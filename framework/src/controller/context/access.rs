@@ -5,7 +5,7 @@ use crate::api::{Api, Delete, Patch};
 use crate::controller::{Context, Reconciler};
 use crate::error::Error;
 use crate::rbac::{Can, Owns, verbs};
-use crate::resource::{ObjectKey, Resource, Selector};
+use crate::resource::{ObjectKey, Resource, Selector, Whole};
 use crate::store::Store;
 
 impl<C: Reconciler> Context<C> {
@@ -58,7 +58,7 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists), and whatever the API server
     /// says.
-    pub async fn create<K: Resource>(&self, object: &K) -> Result<K, Error>
+    pub async fn create<K: Whole>(&self, object: &K) -> Result<K, Error>
     where
         C: Can<verbs::Create, K>,
     {

@@ -12,7 +12,7 @@ use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::owner::child_namespace;
 use crate::rbac::Owns;
-use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo};
+use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo, Whole};
 use crate::store::Cached;
 
 /// What the API server fills in, or refuses to be told by an apply.
@@ -37,7 +37,7 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::Usage`] when the child has no name, or lies where the object cannot own it;
     /// [`ErrorKind::Conflict`] when it belongs to another controller; whatever the API server says.
-    pub async fn apply_owned<K: Resource>(&self, child: K) -> Result<K, Error>
+    pub async fn apply_owned<K: Whole>(&self, child: K) -> Result<K, Error>
     where
         C: Owns<K>,
     {

@@ -12,7 +12,7 @@ use crate::api::Patch;
 use crate::conditions::{Condition, Conditions};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
-use crate::resource::{Resource, ResourceExt};
+use crate::resource::{DynamicObject, Resource, ResourceExt};
 
 /// How often a status write looks again after somebody else's write.
 const TRIES: u32 = 5;
@@ -111,7 +111,7 @@ impl<C: Reconciler> Context<C> {
     ) -> Result<(), Error> {
         let mut tries = 1;
         loop {
-            let latest = self.latest()?;
+            let latest = self.latest().await?;
             let Some(difference) = difference(&latest.status, &change(&latest.status)?) else {
                 return Ok(());
             };
@@ -123,7 +123,7 @@ impl<C: Reconciler> Context<C> {
             let api = self.own_api();
             match api.patch(self.key.name(), Patch::Merge(body)).status().await {
                 Ok(object) => {
-                    *self.latest.lock() = Some(Latest::of(&object)?);
+                    *self.latest.lock() = self.known(&object)?;
                     self.wrote_own(version, &object);
                     return Ok(());
                 }
@@ -133,20 +133,42 @@ impl<C: Reconciler> Context<C> {
                     if newest.uid() != self.object.uid() {
                         return Err(error);
                     }
-                    *self.latest.lock() = Some(Latest::of(&newest)?);
+                    *self.latest.lock() = self.known(&newest)?;
                 }
                 Err(error) => return Err(error),
             }
         }
     }
 
-    fn latest(&self) -> Result<Latest, Error> {
+    async fn latest(&self) -> Result<Latest, Error> {
         if let Some(latest) = self.latest.lock().clone() {
             return Ok(latest);
         }
-        let latest = Latest::of(&*self.object)?;
+        let latest = match self.known(&*self.object)? {
+            Some(latest) => latest,
+            None => self.whole().await?,
+        };
         *self.latest.lock() = Some(latest.clone());
         Ok(latest)
+    }
+
+    /// The status in `object`; `None` of a projection, which may show a part of it only.
+    fn known(&self, object: &C::Object) -> Result<Option<Latest>, Error> {
+        if C::Object::projection().is_some() { Ok(None) } else { Latest::of(object).map(Some) }
+    }
+
+    /// The status as the API server has it, of an object that is cached in part.
+    async fn whole(&self) -> Result<Latest, Error> {
+        let api = self.reach.client.dynamic(self.reach.info.clone(), self.key.namespace());
+        let object: DynamicObject = api.get(self.key.name()).await?;
+        if object.uid() != self.object.uid() {
+            let text = format!(
+                "cannot write the status of \"{}\": another object has its name now",
+                self.key
+            );
+            return Err(Error::new(ErrorKind::Conflict, text));
+        }
+        Latest::of(&object)
     }
 }
 

@@ -1,0 +1,279 @@
+//! What `#[derive(Projection)]` calls: reads the members that a projection has, skips the others.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::de::value::{BorrowedStrDeserializer, StringDeserializer};
+use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::resource::{Resource, ResourceInfo};
+
+/// A type that a field of a projection can have.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a field of a projection: it is not both `Serialize` and `Deserialize`",
+    note = "the types of a projection derive `Serialize` and `Deserialize`"
+)]
+pub trait Part: Serialize + DeserializeOwned {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Part for T {}
+
+/// A type of which there can be projections.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a Kubernetes resource",
+    note = "name the type of the whole kind: one that derives `windlass::CustomResource`, or of `k8s_openapi::api`"
+)]
+pub trait Base {
+    /// Of the whole kind.
+    fn info() -> Option<ResourceInfo>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: Resource> Base for K {
+    fn info() -> Option<ResourceInfo> {
+        K::static_info()
+    }
+}
+
+/// The kind that a projection is a part of.
+pub fn base_info<K: Base>() -> Option<ResourceInfo> {
+    K::info()
+}
+
+/// The members of one object that are read.
+pub trait Members<'de> {
+    /// Their names.
+    const NAMES: &'static [&'static str];
+
+    /// Reads the value of the member with this place among the names.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    fn read<A: MapAccess<'de>>(&mut self, place: usize, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// Reads the object itself.
+///
+/// # Errors
+/// Those of the deserializer.
+pub fn read_root<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    members: impl Members<'de>,
+) -> Result<(), D::Error> {
+    deserializer.deserialize_map(Below(members))
+}
+
+/// Reads an object on the way to a field; it may be null.
+///
+/// # Errors
+/// Those of the deserializer.
+pub fn read_below<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    members: impl Members<'de>,
+) -> Result<(), A::Error> {
+    map.next_value_seed(Below(members))
+}
+
+/// Reads the value at `path`.
+///
+/// # Errors
+/// Those of the deserializer; the field stood there before.
+pub fn read_part<'de, A: MapAccess<'de>, T: Part>(
+    map: &mut A,
+    path: &'static str,
+    into: &mut Option<T>,
+) -> Result<(), A::Error> {
+    if into.is_some() {
+        return Err(A::Error::duplicate_field(path));
+    }
+    *into = Some(map.next_value()?);
+    Ok(())
+}
+
+/// Reads metadata without the members in `skip`.
+///
+/// # Errors
+/// Those of the deserializer; metadata stood there before.
+pub fn read_metadata<'de, A: MapAccess<'de>>(
+    map: &mut A,
+    into: &mut Option<ObjectMeta>,
+    skip: &'static [&'static str],
+) -> Result<(), A::Error> {
+    if into.is_some() {
+        return Err(A::Error::duplicate_field("metadata"));
+    }
+    *into = Some(map.next_value_seed(Without(skip))?);
+    Ok(())
+}
+
+/// One field.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn write_part<S: SerializeMap, T: Part>(
+    out: &mut S,
+    name: &'static str,
+    value: &T,
+) -> Result<(), S::Error> {
+    out.serialize_entry(name, value)
+}
+
+/// One field, left out when absent.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn write_part_option<S: SerializeMap, T: Part>(
+    out: &mut S,
+    name: &'static str,
+    value: &Option<T>,
+) -> Result<(), S::Error> {
+    value.as_ref().map_or(Ok(()), |value| out.serialize_entry(name, value))
+}
+
+/// Goes through an object's members.
+struct Below<M>(M);
+
+impl<'de, M: Members<'de>> DeserializeSeed<'de> for Below<M> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
+        while let Some(place) = map.next_key_seed(Place(M::NAMES))? {
+            match place {
+                Some(place) => self.0.read(place, &mut map)?,
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The place of a name in a list, without copying it.
+struct Place(&'static [&'static str]);
+
+impl<'de> DeserializeSeed<'de> for Place {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl Visitor<'_> for Place {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|known| *known == name))
+    }
+}
+
+type Names = &'static [&'static str];
+
+/// Metadata without some members.
+struct Without(Names);
+
+impl<'de> DeserializeSeed<'de> for Without {
+    type Value = ObjectMeta;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ObjectMeta, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Without {
+    type Value = ObjectMeta;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ObjectMeta")
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<ObjectMeta, E> {
+        Ok(ObjectMeta::default())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ObjectMeta, A::Error> {
+        let filtered = Filtered { map, skip: self.0 };
+        ObjectMeta::deserialize(serde::de::value::MapAccessDeserializer::new(filtered))
+    }
+}
+
+/// A map of which some members are not seen.
+struct Filtered<A> {
+    map: A,
+    skip: Names,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Filtered<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        while let Some(name) = self.map.next_key_seed(Text)? {
+            if self.skip.contains(&&*name) {
+                self.map.next_value::<IgnoredAny>()?;
+                continue;
+            }
+            return match name {
+                Cow::Borrowed(name) => seed.deserialize(BorrowedStrDeserializer::new(name)),
+                Cow::Owned(name) => seed.deserialize(StringDeserializer::new(name)),
+            }
+            .map(Some);
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+/// A name, borrowed where that is possible.
+struct Text;
+
+impl<'de> DeserializeSeed<'de> for Text {
+    type Value = Cow<'de, str>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_identifier(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Text {
+    type Value = Cow<'de, str>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a field name")
+    }
+
+    fn visit_borrowed_str<E: serde::de::Error>(self, name: &'de str) -> Result<Self::Value, E> {
+        Ok(Cow::Borrowed(name))
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(name.to_owned()))
+    }
+}

@@ -1,0 +1,277 @@
+//! Compressed objects: a dictionary per kind, trained from its own first objects.
+//!
+//! Objects of a kind are alike, so one object compresses to a third alone and to a twelfth with what
+//! the others taught. Head and body are packed apart: who looks for labels or versions unpacks
+//! nothing. When a kind changes its looks the ratio falls, and a new dictionary is trained; old ones
+//! live as long as objects that need them.
+//!
+//! Not here: the decision which kind is cold, and the decoded values (`shares`).
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use zstd_safe::{CCtx, CDict, DCtx, DDict};
+
+use super::memory::{Buffer, Memory};
+use super::object::Object;
+
+/// Objects that a dictionary is trained from.
+const SAMPLES: usize = 256;
+/// Bytes of them at most: training costs about 60 ms per megabyte.
+const SAMPLE_BYTES: usize = 1 << 20;
+/// Bytes of one object that count as a sample.
+const LARGEST_SAMPLE: usize = 128 << 10;
+/// Bytes of a dictionary; twice that is held, once for each direction.
+const DICTIONARY: usize = 48 << 10;
+/// zstd's fastest ordinary level: higher ones save 2 % here.
+const LEVEL: i32 = 1;
+/// Objects over which a ratio is measured.
+const WINDOW: usize = 512;
+/// So much worse than at first is a ratio that has aged, in percent.
+const AGED: usize = 150;
+/// Objects between two trainings, at first; doubled each time.
+const BETWEEN: usize = 8 * SAMPLES;
+/// Contexts for reading that are kept; each holds about 100 KB.
+const READERS: usize = 4;
+
+/// A compressed object with its head.
+pub(crate) struct Cold {
+    /// Length of the head and of the unpacked body (4 bytes each), head, packed body.
+    pub(super) bytes: Buffer,
+    dictionary: Arc<Dictionary>,
+}
+
+/// Length of what stands before the head.
+const LENGTHS: usize = 8;
+
+impl fmt::Debug for Cold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cold({} bytes)", self.bytes.len())
+    }
+}
+
+struct Dictionary {
+    pack: CDict<'static>,
+    unpack: DDict<'static>,
+    readers: Arc<Readers>,
+}
+
+type Readers = Mutex<Vec<DCtx<'static>>>;
+
+/// Compresses the objects of one store.
+#[derive(Default)]
+pub(crate) struct Press {
+    state: Mutex<State>,
+    readers: Arc<Readers>,
+}
+
+#[derive(Default)]
+struct State {
+    dictionary: Option<Arc<Dictionary>>,
+    writer: Option<CCtx<'static>>,
+    packed: Vec<u8>,
+    samples: Option<Samples>,
+    ratio: Ratio,
+}
+
+/// What a dictionary is to be trained from.
+#[derive(Default)]
+struct Samples {
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+    /// They are kept compact until there is a dictionary.
+    waiting: Vec<Weak<Object>>,
+}
+
+/// How well the dictionary does.
+#[derive(Default)]
+struct Ratio {
+    count: usize,
+    raw: usize,
+    packed: usize,
+    /// Packed bytes per 1000, in the first window.
+    at_first: Option<usize>,
+    /// Objects packed since the training.
+    since: usize,
+    /// Objects to pack before the next training.
+    wait: usize,
+}
+
+impl Ratio {
+    /// Notes an object; true when it is time for a new dictionary.
+    fn note(&mut self, raw: usize, packed: usize) -> bool {
+        self.since += 1;
+        self.count += 1;
+        self.raw += raw;
+        self.packed += packed;
+        if self.count < WINDOW {
+            return false;
+        }
+        let now = self.packed * 1000 / self.raw.max(1);
+        (self.count, self.raw, self.packed) = (0, 0, 0);
+        match self.at_first {
+            None => {
+                self.at_first = Some(now);
+                false
+            }
+            Some(first) => now * 100 > first.max(1) * AGED && self.since >= self.wait,
+        }
+    }
+
+    fn renewed(&self) -> Self {
+        Self { wait: (self.wait * 2).max(BETWEEN), ..Self::default() }
+    }
+}
+
+impl Press {
+    /// `body` compressed; `None` while there is no dictionary, or when it would not get smaller.
+    pub(super) fn pack(
+        &self,
+        object: &Arc<Object>,
+        head: &[u8],
+        body: &[u8],
+        memory: &Memory,
+    ) -> Option<Cold> {
+        let mut state = self.state.lock();
+        if state.dictionary.is_none() && state.samples.is_none() {
+            state.samples = Some(Samples::default());
+        }
+        if state.samples.as_mut().is_some_and(|samples| samples.add(object, body)) {
+            return None;
+        }
+        let dictionary = state.dictionary.as_ref().map(Arc::clone)?;
+        let cold = state.pack(&dictionary, head, body, memory);
+        let packed = cold.as_ref().map_or(body.len(), |cold| cold.bytes.len());
+        if state.ratio.note(body.len(), packed) && state.samples.is_none() {
+            state.samples = Some(Samples::default());
+        }
+        cold
+    }
+
+    /// Trains a dictionary if there are samples for it: takes tens of milliseconds. Returns the
+    /// objects that waited for it.
+    pub(super) fn train(&self) -> Vec<Arc<Object>> {
+        let samples = {
+            let mut state = self.state.lock();
+            if !state.samples.as_ref().is_some_and(Samples::is_full) {
+                return Vec::new();
+            }
+            state.samples.take()
+        };
+        let Some(samples) = samples else { return Vec::new() };
+        let Some(dictionary) = self.dictionary(&samples) else { return Vec::new() };
+        let mut state = self.state.lock();
+        state.ratio = state.ratio.renewed();
+        let before = state.dictionary.replace(Arc::new(dictionary));
+        drop(state);
+        drop(before);
+        samples.waiting.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn dictionary(&self, samples: &Samples) -> Option<Dictionary> {
+        let mut trained: Vec<u8> = Vec::with_capacity(DICTIONARY);
+        // Too few or too small samples to learn from: the newest are the dictionary, as they are.
+        if zstd_safe::train_from_buffer(&mut trained, &samples.bytes, &samples.lengths).is_err() {
+            let from = samples.bytes.len().saturating_sub(DICTIONARY);
+            trained = samples.bytes[from..].to_vec();
+        }
+        Some(Dictionary {
+            pack: CDict::try_create(&trained, LEVEL)?,
+            unpack: DDict::try_create(&trained)?,
+            readers: Arc::clone(&self.readers),
+        })
+    }
+}
+
+impl State {
+    fn pack(
+        &mut self,
+        dictionary: &Arc<Dictionary>,
+        head: &[u8],
+        body: &[u8],
+        memory: &Memory,
+    ) -> Option<Cold> {
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            none => none.insert(CCtx::try_create()?),
+        };
+        self.packed.clear();
+        self.packed.reserve(zstd_safe::compress_bound(body.len()));
+        writer.compress_using_cdict(&mut self.packed, body, &dictionary.pack).ok()?;
+        let packed = &self.packed;
+        let (head_length, length) =
+            (u32::try_from(head.len()).ok()?, u32::try_from(body.len()).ok()?);
+        let size = LENGTHS + head.len() + packed.len();
+        let is_worth_it = size < body.len() / 4 * 3;
+        let cold = is_worth_it.then(|| Cold {
+            bytes: memory.buffer(size, |bytes| {
+                bytes.extend_from_slice(&head_length.to_le_bytes());
+                bytes.extend_from_slice(&length.to_le_bytes());
+                bytes.extend_from_slice(head);
+                bytes.extend_from_slice(packed);
+            }),
+            dictionary: Arc::clone(dictionary),
+        });
+        // One large object must not pin its size.
+        self.packed.clear();
+        self.packed.shrink_to(LARGEST_SAMPLE);
+        cold
+    }
+}
+
+impl Samples {
+    /// Takes a sample; false when there are enough.
+    fn add(&mut self, object: &Arc<Object>, body: &[u8]) -> bool {
+        if self.is_full() || body.len() > LARGEST_SAMPLE {
+            return false;
+        }
+        self.bytes.extend_from_slice(body);
+        self.lengths.push(body.len());
+        self.waiting.push(Arc::downgrade(object));
+        true
+    }
+
+    fn is_full(&self) -> bool {
+        self.lengths.len() >= SAMPLES || self.bytes.len() >= SAMPLE_BYTES
+    }
+}
+
+impl Cold {
+    fn lengths(&self) -> (usize, usize) {
+        let at = |from: usize| {
+            let bytes = self.bytes.get(from..from + 4).and_then(|bytes| bytes.try_into().ok());
+            bytes.map_or(0, |bytes| u32::from_le_bytes(bytes) as usize)
+        };
+        (at(0), at(4))
+    }
+
+    pub(super) fn head(&self) -> &[u8] {
+        let (head, _) = self.lengths();
+        self.bytes.get(LENGTHS..LENGTHS + head).unwrap_or_default()
+    }
+
+    /// The body; empty, and logged, if it cannot be unpacked, which is a defect.
+    pub(super) fn unpacked(&self) -> Vec<u8> {
+        let (head, length) = self.lengths();
+        let packed = self.bytes.get(LENGTHS + head..).unwrap_or_default();
+        let mut body = Vec::with_capacity(length);
+        let readers = &self.dictionary.readers;
+        let mut reader = match readers.lock().pop() {
+            Some(reader) => reader,
+            None => DCtx::create(),
+        };
+        // Writes no further than the capacity.
+        let outcome = reader.decompress_using_ddict(&mut body, packed, &self.dictionary.unpack);
+        let mut readers = readers.lock();
+        if readers.len() < READERS {
+            readers.push(reader);
+        }
+        drop(readers);
+        if outcome != Ok(length) {
+            tracing::error!("a compressed object cannot be unpacked: this is a defect of windlass");
+            body.clear();
+        }
+        body
+    }
+}

@@ -1,0 +1,243 @@
+//! Brings an object into the form that its kind is kept in: decoded, metadata only, or compressed.
+//!
+//! An object arrives compact, and indexes on paths read it so; then, outside of every lock, it is
+//! converted. One that cannot be (it does not decode, it would not get smaller) stays compact: the
+//! next read says why, and the next version is tried anew.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use super::content::Content;
+use super::memory::Buffer;
+use super::mode::{Representation, Transform};
+use super::object::{Home, Object};
+use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt};
+use crate::wire::{Skim, object_at_path};
+
+/// How a store keeps its objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mode {
+    form: Form,
+    pub(crate) transform: Option<Transform>,
+    /// Whose they are: it stands in their keys.
+    pub(crate) cluster: ClusterId,
+}
+
+#[derive(Clone, Copy, Default)]
+enum Form {
+    #[default]
+    Compact,
+    Metadata,
+    Cold,
+    Decoded(Decode),
+}
+
+/// Decodes an object into the type that is kept.
+type Decode = fn(&Object) -> Result<Box<dyn Value>, String>;
+
+impl Mode {
+    /// For a kind that is read as `K`.
+    pub(crate) fn of<K: Resource>(
+        representation: Representation,
+        transform: Option<Transform>,
+    ) -> Self {
+        let form = match representation {
+            _ if K::projection().is_some() => Form::Decoded(decode_as::<K>),
+            Representation::Compact => Form::Compact,
+            Representation::Typed => Form::Decoded(decode_as::<K>),
+            Representation::Metadata => Form::Metadata,
+            Representation::Cold => Form::Cold,
+        };
+        Self { form, transform, cluster: ClusterId::default() }
+    }
+
+    /// Of that cluster.
+    pub(crate) fn in_cluster(self, cluster: ClusterId) -> Self {
+        Self { cluster, ..self }
+    }
+
+    /// Are objects kept as they come?
+    pub(crate) fn is_compact(&self) -> bool {
+        match self.form {
+            Form::Compact => true,
+            Form::Cold => cfg!(not(feature = "cold")),
+            _ => false,
+        }
+    }
+
+    /// Is it cold without the feature for it?
+    pub(crate) fn lacks_feature(&self) -> bool {
+        cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold)
+    }
+}
+
+impl fmt::Debug for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Compact => "compact",
+            Self::Metadata => "metadata",
+            Self::Cold => "cold",
+            Self::Decoded(_) => "decoded",
+        })
+    }
+}
+
+fn decode_as<K: Resource>(object: &Object) -> Result<Box<dyn Value>, String> {
+    object.parse::<K>().map(|value| Box::new(Arc::new(value)) as Box<dyn Value>)
+}
+
+/// A decoded value without its type.
+pub(crate) trait Value: Send + Sync {
+    /// An `Arc` of the value.
+    fn shared(&self) -> &dyn Any;
+    fn json(&self) -> Vec<u8>;
+    fn annotation(&self, key: &str) -> Option<String>;
+    /// About so many bytes are held, of an object with so many bytes of head and body.
+    fn weight(&self, head: usize, body: usize) -> usize;
+}
+
+impl<K: Resource> Value for Arc<K> {
+    fn shared(&self) -> &dyn Any {
+        self
+    }
+
+    fn json(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec(&**self).unwrap_or_default();
+        // As in all forms: what every object of the kind says is left out.
+        if let Ok(skim) = Skim::of(&bytes) {
+            let compact = skim.compact();
+            bytes = compact.into_vec();
+        }
+        bytes
+    }
+
+    fn annotation(&self, key: &str) -> Option<String> {
+        ResourceExt::annotation(&**self, key).map(str::to_owned)
+    }
+
+    fn weight(&self, head: usize, body: usize) -> usize {
+        size_of::<K>() + if K::projection().is_some() { head } else { body }
+    }
+}
+
+/// A decoded value that is kept, and the head that was read off its bytes.
+pub(crate) struct Kept {
+    pub(super) head: Buffer,
+    value: Box<dyn Value>,
+    /// About so many bytes, beside the head: the struct and, for its texts, those of the JSON.
+    pub(super) weight: usize,
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kept(about {} bytes)", self.weight)
+    }
+}
+
+impl Kept {
+    /// The value, if it is a `K`.
+    pub(super) fn value<K: Resource>(&self) -> Option<Arc<K>> {
+        self.value.shared().downcast_ref::<Arc<K>>().map(Arc::clone)
+    }
+
+    pub(super) fn json(&self) -> Vec<u8> {
+        self.value.json()
+    }
+
+    pub(super) fn annotation(&self, key: &str) -> Option<String> {
+        self.value.annotation(key)
+    }
+}
+
+impl Home {
+    /// `object` in the form of this store.
+    ///
+    /// # Errors
+    /// Why it does not decode into the type that is kept.
+    pub(super) fn keep(self: &Arc<Self>, object: &Arc<Object>) -> Result<Arc<Object>, String> {
+        let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
+        match self.mode.form {
+            Form::Compact => Ok(Arc::clone(object)),
+            Form::Metadata => Ok(self.metadata_of(object, body)),
+            Form::Cold => Ok(self.cold(object, body)),
+            Form::Decoded(decode) => {
+                let value = decode(object)?;
+                let (head, outline) = self.head_of(object);
+                let weight = value.weight(head.len(), body.len());
+                let kept = Box::new(Kept { head, value, weight });
+                Ok(Object::of(object.key().clone(), outline, Content::Kept(kept), self))
+            }
+        }
+    }
+
+    /// The head alone, in bytes of its own.
+    fn head_of(&self, object: &Object) -> (Buffer, crate::wire::Outline) {
+        let mut bytes = Vec::new();
+        let outline = object.head().lifted(&mut bytes);
+        (self.memory.buffer(bytes.len(), |head| head.extend_from_slice(&bytes)), outline)
+    }
+
+    fn metadata_of(self: &Arc<Self>, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
+        let Some(metadata) = object_at_path(body, &["metadata"]) else {
+            return Arc::clone(object);
+        };
+        const FRAME: [&[u8]; 2] = [b"{\"metadata\":", b"}"];
+        if metadata.len() + FRAME[0].len() + FRAME[1].len() >= body.len() {
+            return Arc::clone(object);
+        }
+        let bytes = [FRAME[0], metadata, FRAME[1]].concat();
+        match Skim::of(&bytes) {
+            Ok(skim) => Object::new(object.key().clone(), &skim, self),
+            Err(_) => Arc::clone(object),
+        }
+    }
+
+    #[cfg(feature = "cold")]
+    fn cold(self: &Arc<Self>, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
+        let mut head = Vec::new();
+        let outline = object.head().lifted(&mut head);
+        match self.press.pack(object, &head, body, &self.memory) {
+            Some(cold) => Object::of(object.key().clone(), outline, Content::Cold(cold), self),
+            None => Arc::clone(object),
+        }
+    }
+
+    #[cfg(not(feature = "cold"))]
+    fn cold(self: &Arc<Self>, object: &Arc<Object>, _: &[u8]) -> Arc<Object> {
+        Arc::clone(object)
+    }
+
+    /// The object that `skim` shows, after the kind's transform; `None` when it has none, or cannot
+    /// be transformed.
+    pub(super) fn transformed(
+        self: &Arc<Self>,
+        skim: &Skim<'_>,
+        key: &ObjectKey,
+    ) -> Option<Arc<Object>> {
+        let transform = self.mode.transform.as_ref().filter(|_| skim.is_whole())?;
+        let compact = skim.compact();
+        let kept = transform.apply(&compact);
+        let object = kept.and_then(|kept: Cow<'_, [u8]>| {
+            let changed = Skim::of(&kept).map_err(|_| "the transformed object has no name")?;
+            let is_same = changed.name == skim.name
+                && changed.namespace == skim.namespace
+                && changed.uid == skim.uid
+                && changed.resource_version == skim.resource_version;
+            if !is_same {
+                return Err("the transform changed name, namespace, uid or resourceVersion");
+            }
+            Ok(Object::new(key.clone(), &changed, self))
+        });
+        object
+            .map_err(|why| {
+                tracing::error!(
+                    resource = %self.info, namespace = skim.namespace.as_deref(),
+                    name = &*skim.name, version = &*skim.resource_version, why,
+                    "the object cannot be transformed: it is kept as it came"
+                );
+            })
+            .ok()
+    }
+}

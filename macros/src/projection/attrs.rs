@@ -1,0 +1,78 @@
+//! The keys of `#[projection(…)]`, as written on the struct and on its fields.
+
+use proc_macro2::Ident;
+use syn::ext::IdentExt;
+use syn::parse::ParseStream;
+use syn::{Attribute, Token, Type};
+
+use crate::errors::Errors;
+use crate::keys::{self, At, Key, set, unknown};
+
+const KEYS: &[&str] = &["of", "skip"];
+const FIELD_KEYS: &[&str] = &["path", "default"];
+/// Parts of the metadata that nothing in the framework needs to find in a decoded object.
+const SKIPPABLE: &[&str] = &["labels", "annotations"];
+
+/// What stands on the struct.
+#[derive(Debug, Default)]
+pub(super) struct Attrs {
+    pub(super) of: Option<Type>,
+    /// Was `of` written, even if it could not be read?
+    pub(super) has_of: bool,
+    pub(super) skip: Vec<String>,
+}
+
+impl Attrs {
+    pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
+        let mut attrs = Self::default();
+        keys::attributes(attributes, "projection", errors, |input, errors| {
+            let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
+                attrs.key(key, input, errors)
+            });
+            attrs.has_of |= tried.iter().any(|tried| tried == "of");
+        });
+        attrs
+    }
+
+    fn key(&mut self, key: &Key, input: ParseStream<'_>, errors: &mut Errors) -> syn::Result<()> {
+        if key.name == "of" {
+            set(&mut self.of, key, keys::value(key, input, "Pod")?, errors);
+            return Ok(());
+        }
+        keys::group(key, input, "skip(labels, annotations)", |input| {
+            for part in input.parse_terminated(Ident::parse_any, Token![,])? {
+                let name = part.to_string();
+                if SKIPPABLE.contains(&name.as_str()) {
+                    self.skip.push(name);
+                } else {
+                    let message = unknown("part of the metadata", &name, SKIPPABLE);
+                    errors.at(part.span(), message);
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// What stands on a field.
+#[derive(Debug, Default)]
+pub(super) struct FieldAttrs {
+    pub(super) path: Option<At<String>>,
+    pub(super) default: Option<Key>,
+}
+
+impl FieldAttrs {
+    pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
+        let mut attrs = Self::default();
+        keys::attributes(attributes, "projection", errors, |input, errors| {
+            keys::each_key(input, FIELD_KEYS, errors, |key, input, errors| {
+                match key.name.as_str() {
+                    "path" => set(&mut attrs.path, key, keys::text(key, input)?, errors),
+                    _ => set(&mut attrs.default, key, key.clone(), errors),
+                }
+                Ok(())
+            });
+        });
+        attrs
+    }
+}

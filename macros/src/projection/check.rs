@@ -1,0 +1,65 @@
+//! The rules of a projection: one function per rule, with what would go wrong without it.
+
+use super::model::{Field, Model};
+use crate::errors::Errors;
+
+/// Checks every rule.
+pub(super) fn check(model: &Model, errors: &mut Errors) {
+    if !model.has_of {
+        let message = "say which kind this is a part of: `#[projection(of = Pod)]`";
+        errors.at(model.ident.span(), message);
+    }
+    if !model.is_struct {
+        return;
+    }
+    metadata(model, errors);
+    for field in &model.fields {
+        path(field, errors);
+    }
+    unique(model, errors);
+}
+
+/// Without metadata nothing would know which object this is.
+fn metadata(model: &Model, errors: &mut Errors) {
+    if !model.fields.iter().any(|field| field.path == ["metadata"] && field.ident == "metadata") {
+        errors.at(model.ident.span(), "a projection has a field `metadata: ObjectMeta`");
+    }
+}
+
+/// A path that no object has would read as absent for ever.
+fn path(field: &Field, errors: &mut Errors) {
+    let text = field.path.join(".");
+    if text.contains(['[', ']', '*']) {
+        let message = "a path goes through objects only: take the list as a `Vec` of a struct that \
+                       derives `Serialize` and `Deserialize`";
+        errors.at(field.span, message);
+    } else if field.path.iter().any(|name| name.trim() != name || name.is_empty()) {
+        let message = format!("`{text}` is no path: write it like `spec.nodeName`");
+        errors.at(field.span, message);
+    } else if ["apiVersion", "kind"].contains(&text.as_str()) {
+        let message = format!("`{text}` is that of the projected type: remove this field");
+        errors.at(field.span, message);
+    }
+}
+
+/// A value is read once: by the field that names it or a part around it.
+fn unique(model: &Model, errors: &mut Errors) {
+    for (at, field) in model.fields.iter().enumerate() {
+        for (before_at, before) in model.fields.iter().enumerate() {
+            let text = field.path.join(".");
+            let around = before.path.join(".");
+            if field.path == before.path {
+                if before_at < at {
+                    let message = format!("`{text}` is read by the field `{}`", before.ident);
+                    errors.at(field.span, message);
+                }
+            } else if field.path.starts_with(&before.path) {
+                let message = format!(
+                    "`{text}` lies in `{around}`, which the field `{}` reads",
+                    before.ident
+                );
+                errors.at(field.span, message);
+            }
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! The generated code of a projection: a tree of readers and writers over the struct's fields.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::Type;
+use syn::spanned::Spanned;
+
+use super::model::{Absent, Field, Member, Model, Node};
+
+/// Everything, of a model without faults.
+pub(super) fn all(model: &Model) -> TokenStream {
+    let tree = model.tree();
+    let mut nodes = TokenStream::new();
+    let mut count = 0;
+    node(model, &tree, &mut count, &mut nodes);
+    let parts = [slots(model), nodes, serde_impls(model)];
+    let body: TokenStream = parts.into_iter().collect();
+    let resource = resource(model);
+    quote! {
+        #[doc(hidden)]
+        #[allow(non_camel_case_types, unused_qualifications)]
+        const _: () = {
+            #body
+        };
+        #resource
+    }
+}
+
+/// A resource that is never used, for a model with faults.
+pub(super) fn fallback(model: &Model) -> TokenStream {
+    let p = private();
+    let ident = &model.ident;
+    if !model.is_struct {
+        return TokenStream::new();
+    }
+    // The kind is named all the same, so that its import does not count as unused.
+    let of = &model.of;
+    let info = of.as_ref().map_or(quote!(::core::unimplemented!()), |of| base_info(of));
+    quote! {
+        impl ::windlass::resource::Resource for #ident {
+            fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
+                #info
+            }
+
+            fn metadata(&self) -> &#p::ObjectMeta {
+                ::core::unimplemented!()
+            }
+
+            fn metadata_mut(&mut self) -> &mut #p::ObjectMeta {
+                ::core::unimplemented!()
+            }
+        }
+
+        impl #p::serde::Serialize for #ident {
+            fn serialize<__S: #p::serde::Serializer>(
+                &self,
+                _: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                ::core::unimplemented!()
+            }
+        }
+
+        impl<'de> #p::serde::Deserialize<'de> for #ident {
+            fn deserialize<__D: #p::serde::Deserializer<'de>>(
+                _: __D,
+            ) -> ::core::result::Result<Self, __D::Error> {
+                ::core::unimplemented!()
+            }
+        }
+    }
+}
+
+fn private() -> TokenStream {
+    quote!(::windlass::__private)
+}
+
+/// The same, with every token at `place`: an expression is underlined from its first to its last.
+fn private_at(place: Span) -> TokenStream {
+    quote_spanned!(place=> ::windlass::__private)
+}
+
+/// A span that shows errors at `place` and looks names up where the derive stands.
+fn at(place: Span) -> Span {
+    place.resolved_at(Span::call_site())
+}
+
+fn resource(model: &Model) -> TokenStream {
+    let p = private();
+    let ident = &model.ident;
+    let Some(of) = &model.of else { return TokenStream::new() };
+    let info = base_info(of);
+    let metadata = model.fields.iter().find(|field| field.ident == "metadata");
+    let place = at(metadata.map_or(Span::call_site(), |field| field.ty.span()));
+    let q = private_at(place);
+    let get = quote_spanned!(place=> #q::Meta::get(&self.metadata));
+    let get_mut = quote_spanned!(place=> #q::Meta::get_mut(&mut self.metadata));
+    quote! {
+        #[automatically_derived]
+        impl ::windlass::resource::Resource for #ident {
+            fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
+                #info
+            }
+
+            fn metadata(&self) -> &#p::ObjectMeta {
+                #get
+            }
+
+            fn metadata_mut(&mut self) -> &mut #p::ObjectMeta {
+                #get_mut
+            }
+
+            fn projection() -> ::core::option::Option<&'static str> {
+                ::core::option::Option::Some(::core::any::type_name::<Self>())
+            }
+        }
+    }
+}
+
+/// The kind of the whole; one error if it is none.
+fn base_info(of: &Type) -> TokenStream {
+    let place = at(of.span());
+    let p = private_at(place);
+    quote_spanned!(place=> #p::base_info::<#of>())
+}
+
+fn slot(place: usize, span: Span) -> Ident {
+    format_ident!("f{place}", span = span)
+}
+
+/// What was read so far.
+fn slots(model: &Model) -> TokenStream {
+    let slots = model.fields.iter().enumerate().map(|(place, field)| {
+        let (slot, ty) = (slot(place, Span::call_site()), &field.ty);
+        match field.absent {
+            Absent::Default => quote!(#slot: ::core::option::Option<::core::option::Option<#ty>>),
+            _ => quote!(#slot: ::core::option::Option<#ty>),
+        }
+    });
+    quote! {
+        #[derive(Default)]
+        struct __Slots {
+            #(#slots,)*
+        }
+    }
+}
+
+/// Reader and writer of a node, after those of the nodes below; returns the number in their names.
+fn node(model: &Model, tree: &Node, count: &mut usize, out: &mut TokenStream) -> usize {
+    let below: Vec<Option<usize>> = tree
+        .members
+        .iter()
+        .map(|(_, member)| match member {
+            Member::Field(_) => None,
+            Member::Node(inner) => Some(node(model, inner, count, out)),
+        })
+        .collect();
+    let number = *count;
+    *count += 1;
+    out.extend(reader(model, tree, number, &below));
+    out.extend(writer(model, tree, number, &below));
+    number
+}
+
+fn reader(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) -> TokenStream {
+    let p = private();
+    let reader = format_ident!("__In{number}");
+    let names = tree.members.iter().map(|(name, _)| name);
+    let arms =
+        tree.members.iter().zip(below).enumerate().map(|(place, ((name, member), below))| {
+            let read = match (member, below) {
+                (Member::Field(field), _) => read(model, *field),
+                (Member::Node(_), Some(below)) => {
+                    let below = format_ident!("__In{below}");
+                    quote!(#p::read_below(__map, #below(&mut *self.0)))
+                }
+                (Member::Node(_), None) => unreachable!("a node has a number: {name}"),
+            };
+            quote!(#place => #read,)
+        });
+    quote! {
+        struct #reader<'__s>(&'__s mut __Slots);
+
+        impl<'de> #p::Members<'de> for #reader<'_> {
+            const NAMES: &'static [&'static str] = &[#(#names),*];
+
+            fn read<__A: #p::serde::de::MapAccess<'de>>(
+                &mut self,
+                __place: usize,
+                __map: &mut __A,
+            ) -> ::core::result::Result<(), __A::Error> {
+                match __place {
+                    #(#arms)*
+                    _ => ::core::result::Result::Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn read(model: &Model, place: usize) -> TokenStream {
+    let field = &model.fields[place];
+    let here = at(field.ty.span());
+    let (slot, path) = (slot(place, here), field.path.join("."));
+    let p = private_at(here);
+    if field.ident == "metadata" && !model.skip.is_empty() {
+        let skip = &model.skip;
+        return quote!(#p::read_metadata(__map, &mut self.0.#slot, &[#(#skip),*]));
+    }
+    quote_spanned!(here=> #p::read_part(__map, #path, &mut self.0.#slot))
+}
+
+fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) -> TokenStream {
+    let p = private();
+    let ident = &model.ident;
+    let writer = format_ident!("__Out{number}");
+    let writes = tree.members.iter().zip(below).map(|((name, member), below)| match below {
+        Some(below) => {
+            let below = format_ident!("__Out{below}");
+            quote!(#p::serde::ser::SerializeMap::serialize_entry(&mut __out, #name, &#below(self.0))?;)
+        }
+        None => {
+            let Member::Field(place) = member else { return TokenStream::new() };
+            let Field { ident, ty, absent, .. } = &model.fields[*place];
+            let here = at(ty.span());
+            let q = private_at(here);
+            if *absent == Absent::None {
+                quote_spanned!(here=> #q::write_part_option(&mut __out, #name, &self.0.#ident)?;)
+            } else {
+                quote_spanned!(here=> #q::write_part(&mut __out, #name, &self.0.#ident)?;)
+            }
+        }
+    });
+    quote! {
+        struct #writer<'__s>(&'__s #ident);
+
+        impl #p::serde::Serialize for #writer<'_> {
+            fn serialize<__S: #p::serde::Serializer>(
+                &self,
+                __serializer: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                let mut __out = #p::serde::Serializer::serialize_map(
+                    __serializer,
+                    ::core::option::Option::None,
+                )?;
+                #(#writes)*
+                #p::serde::ser::SerializeMap::end(__out)
+            }
+        }
+    }
+}
+
+/// The struct itself, through its root node, which is the last one.
+fn serde_impls(model: &Model) -> TokenStream {
+    let p = private();
+    let ident = &model.ident;
+    let root = nodes_of(&model.tree()) - 1;
+    let (reader, writer) = (format_ident!("__In{root}"), format_ident!("__Out{root}"));
+    let values = model.fields.iter().enumerate().map(|(place, field)| {
+        let (slot, name) = (slot(place, Span::call_site()), &field.ident);
+        let path = field.path.join(".");
+        let value = match field.absent {
+            Absent::None => quote!(::core::option::Option::flatten(__slots.#slot)),
+            Absent::Default => quote!(::core::option::Option::unwrap_or_default(
+                ::core::option::Option::flatten(__slots.#slot)
+            )),
+            Absent::Fault if field.ident == "metadata" => {
+                quote!(::core::option::Option::unwrap_or_default(__slots.#slot))
+            }
+            Absent::Fault => quote!(#p::required(__slots.#slot, #path)?),
+        };
+        if field.is_list {
+            quote!(#name: { let mut list = #value; list.shrink_to_fit(); list })
+        } else {
+            quote!(#name: #value)
+        }
+    });
+    quote! {
+        #[automatically_derived]
+        impl #p::serde::Serialize for #ident {
+            fn serialize<__S: #p::serde::Serializer>(
+                &self,
+                __serializer: __S,
+            ) -> ::core::result::Result<__S::Ok, __S::Error> {
+                #p::serde::Serialize::serialize(&#writer(self), __serializer)
+            }
+        }
+
+        #[automatically_derived]
+        impl<'de> #p::serde::Deserialize<'de> for #ident {
+            fn deserialize<__D: #p::serde::Deserializer<'de>>(
+                __deserializer: __D,
+            ) -> ::core::result::Result<Self, __D::Error> {
+                let mut __slots = <__Slots as ::core::default::Default>::default();
+                #p::read_root(__deserializer, #reader(&mut __slots))?;
+                ::core::result::Result::Ok(Self { #(#values,)* })
+            }
+        }
+    }
+}
+
+fn nodes_of(node: &Node) -> usize {
+    let below = node.members.iter().map(|(_, member)| match member {
+        Member::Field(_) => 0,
+        Member::Node(inner) => nodes_of(inner),
+    });
+    below.sum::<usize>() + 1
+}

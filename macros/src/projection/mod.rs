@@ -1,0 +1,22 @@
+//! `#[derive(Projection)]`.
+
+mod attrs;
+mod check;
+mod expand;
+mod model;
+
+use proc_macro2::TokenStream;
+use syn::DeriveInput;
+
+use crate::errors::Errors;
+
+/// Parse, check, expand. With faults the impls are empty, so that nobody is told besides that the
+/// projection is no resource.
+pub(crate) fn derive(input: &DeriveInput) -> TokenStream {
+    let mut errors = Errors::default();
+    let model = model::Model::new(input, &mut errors);
+    check::check(&model, &mut errors);
+    let mut output = errors.finish();
+    output.extend(if output.is_empty() { expand::all(&model) } else { expand::fallback(&model) });
+    output
+}

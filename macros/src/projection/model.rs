@@ -1,0 +1,230 @@
+//! What `#[derive(Projection)]` will generate: fields, and the tree of paths that they are read by.
+
+use proc_macro2::{Ident, Span};
+use syn::{Data, DeriveInput, Fields, Type};
+
+use super::attrs::{Attrs, FieldAttrs};
+use crate::errors::Errors;
+use crate::names;
+
+/// A struct that shows a part of a kind.
+#[derive(Debug)]
+pub(super) struct Model {
+    pub(super) ident: Ident,
+    pub(super) of: Option<Type>,
+    pub(super) has_of: bool,
+    /// Parts of the metadata that are not read.
+    pub(super) skip: Vec<String>,
+    /// All fields, `metadata` included, in order.
+    pub(super) fields: Vec<Field>,
+    /// `false` is a fault that is reported.
+    pub(super) is_struct: bool,
+}
+
+/// One field of the projection.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) ident: Ident,
+    pub(super) ty: Type,
+    /// Names in JSON from the root to the value.
+    pub(super) path: Vec<String>,
+    /// Where the path, or the field, stands.
+    pub(super) span: Span,
+    pub(super) absent: Absent,
+    pub(super) is_list: bool,
+}
+
+/// What the field is when the object does not have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Absent {
+    None,
+    Default,
+    /// The object does not decode.
+    Fault,
+}
+
+/// A place in the object that fields lie below.
+#[derive(Debug, Default)]
+pub(super) struct Node {
+    pub(super) members: Vec<(String, Member)>,
+}
+
+/// What stands at a name.
+#[derive(Debug)]
+pub(super) enum Member {
+    /// The field with this place in the struct.
+    Field(usize),
+    Node(Node),
+}
+
+impl Model {
+    pub(super) fn new(input: &DeriveInput, errors: &mut Errors) -> Self {
+        let attrs = Attrs::read(&input.attrs, errors);
+        let (is_struct, fields) = named_fields(input, errors);
+        Self {
+            ident: input.ident.clone(),
+            of: attrs.of,
+            has_of: attrs.has_of,
+            skip: attrs.skip,
+            fields,
+            is_struct,
+        }
+    }
+
+    /// The paths as a tree. Call it on a model that was checked.
+    pub(super) fn tree(&self) -> Node {
+        let mut root = Node::default();
+        for (place, field) in self.fields.iter().enumerate() {
+            root.add(&field.path, place);
+        }
+        root
+    }
+}
+
+impl Node {
+    fn add(&mut self, path: &[String], place: usize) {
+        let Some((first, rest)) = path.split_first() else { return };
+        if rest.is_empty() {
+            self.members.push((first.clone(), Member::Field(place)));
+            return;
+        }
+        let known = self.members.iter().position(|(name, _)| name == first);
+        let at = known.unwrap_or_else(|| {
+            self.members.push((first.clone(), Member::Node(Self::default())));
+            self.members.len() - 1
+        });
+        if let Member::Node(node) = &mut self.members[at].1 {
+            node.add(rest, place);
+        }
+    }
+}
+
+impl Field {
+    fn new(field: &syn::Field, errors: &mut Errors) -> Option<Self> {
+        let ident = field.ident.clone()?;
+        let attrs = FieldAttrs::read(&field.attrs, errors);
+        let name = names::camel(&syn::ext::IdentExt::unraw(&ident).to_string());
+        let (path, span) = match attrs.path {
+            Some(path) => {
+                let text = path.value.strip_prefix('.').unwrap_or(&path.value);
+                (text.split('.').map(str::to_owned).collect(), path.span)
+            }
+            None => (vec![name], ident.span()),
+        };
+        let outer = outer(&field.ty);
+        let absent = match outer.as_deref() {
+            _ if attrs.default.is_some() => Absent::Default,
+            Some("Option") => Absent::None,
+            // Kubernetes leaves empty lists and maps out.
+            Some("Vec" | "BTreeMap" | "BTreeSet" | "HashMap" | "HashSet") => Absent::Default,
+            _ => Absent::Fault,
+        };
+        let is_list = outer.as_deref() == Some("Vec");
+        Some(Self { ident, ty: field.ty.clone(), path, span, absent, is_list })
+    }
+}
+
+/// The type's name without path and parameters.
+fn outer(ty: &Type) -> Option<String> {
+    match ty {
+        Type::Path(path) => path.path.segments.last().map(|last| last.ident.to_string()),
+        _ => None,
+    }
+}
+
+fn named_fields(input: &DeriveInput, errors: &mut Errors) -> (bool, Vec<Field>) {
+    let shape = "a projection is a struct with named fields: \
+                 `metadata: ObjectMeta` and those that are read";
+    if !input.generics.params.is_empty() {
+        let span = syn::spanned::Spanned::span(&input.generics);
+        errors.at(span, "a projection has no type parameters: it is a part of one kind");
+        return (false, Vec::new());
+    }
+    match &input.data {
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(named) => {
+                (true, named.named.iter().filter_map(|field| Field::new(field, errors)).collect())
+            }
+            _ => {
+                errors.at(input.ident.span(), shape);
+                (false, Vec::new())
+            }
+        },
+        _ => {
+            errors.at(input.ident.span(), shape);
+            (false, Vec::new())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use syn::parse_quote;
+
+    use super::*;
+
+    fn model(input: &DeriveInput) -> (Model, Vec<String>) {
+        let mut errors = Errors::default();
+        let model = Model::new(input, &mut errors);
+        super::super::check::check(&model, &mut errors);
+        let texts = errors.texts();
+        errors.finish();
+        (model, texts)
+    }
+
+    #[test]
+    fn fields_lie_at_their_own_names_or_at_the_path_that_is_given() {
+        let (model, faults) = model(&parse_quote! {
+            #[projection(of = Pod, skip(annotations))]
+            struct View {
+                metadata: ObjectMeta,
+                #[projection(path = "spec.nodeName")]
+                node: Option<String>,
+                #[projection(path = ".spec.containers")]
+                containers: Vec<Image>,
+                last_seen: u8,
+                #[projection(default)]
+                r#type: String,
+            }
+        });
+        assert!(faults.is_empty(), "{faults:?}");
+        let paths: Vec<_> = model.fields.iter().map(|field| field.path.join("/")).collect();
+        assert_eq!(paths, ["metadata", "spec/nodeName", "spec/containers", "lastSeen", "type"]);
+        let absent: Vec<_> = model.fields.iter().skip(1).map(|field| field.absent).collect();
+        assert_eq!(absent, [Absent::None, Absent::Default, Absent::Fault, Absent::Default]);
+        assert_eq!(model.skip, ["annotations"]);
+        let tree = model.tree();
+        assert_eq!(tree.members.len(), 4);
+        let (name, Member::Node(spec)) = &tree.members[1] else { panic!("a node") };
+        assert_eq!((name.as_str(), spec.members.len()), ("spec", 2));
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let (_, faults) = model(&parse_quote! {
+            #[projection(off = Pod, skip(label))]
+            struct View {
+                #[projection(path = "spec.containers[].image")]
+                image: String,
+                #[projection(path = "spec..a")]
+                a: String,
+                spec: Spec,
+                #[projection(path = "spec.nodeName")]
+                node: String,
+                kind: String,
+            }
+        });
+        for part in [
+            "unknown key `off`; did you mean `of`?",
+            "unknown part of the metadata `label`; did you mean `labels`?",
+            "a path goes through objects only",
+            "`spec..a` is no path",
+            "`spec.nodeName` lies in `spec`, which the field `spec` reads",
+            "`kind` is that of the projected type: remove this field",
+            "a projection has a field `metadata: ObjectMeta`",
+        ] {
+            assert!(faults.iter().any(|fault| fault.contains(part)), "{part} not in {faults:#?}");
+        }
+        assert_eq!(faults.len(), 9, "{faults:#?}");
+    }
+}

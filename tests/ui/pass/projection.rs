@@ -1,0 +1,97 @@
+//! Parts of kinds: fields by name and by path, lists, defaults, and metadata in part.
+
+use k8s_openapi::api::core::v1::{Container, Node, Pod, PodStatus};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use windlass::Projection;
+use windlass::resource::{Resource, ResourceExt, Scope};
+
+type Result<T> = std::result::Result<T, ()>;
+
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod, skip(annotations))]
+pub struct PodView {
+    pub metadata: ObjectMeta,
+    #[projection(path = "spec.nodeName")]
+    pub node: Option<String>,
+    #[projection(path = ".spec.containers")]
+    pub containers: Vec<Image>,
+    #[projection(path = "status.phase", default)]
+    pub phase: String,
+    #[projection(path = "spec.terminationGracePeriodSeconds")]
+    pub r#type: core::option::Option<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Image {
+    pub name: String,
+    pub image: Option<String>,
+}
+
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod)]
+struct Parts {
+    metadata: ObjectMeta,
+    status: Option<PodStatus>,
+    #[projection(path = "spec.initContainers")]
+    first: Vec<Container>,
+    #[projection(path = "spec.serviceAccountName")]
+    account: String,
+}
+
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Node)]
+struct NameOnly {
+    metadata: ObjectMeta,
+}
+
+fn main() -> Result<()> {
+    let pod = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
+            "finalizers": ["a.dev/b"], "labels": {"app": "x"}, "annotations": {"big": "data"}},
+        "spec": {"nodeName": "n1", "volumes": [{"name": "v"}], "serviceAccountName": "default",
+            "containers": [{"name": "c", "image": "i:1", "env": []}, {"name": "d"}]},
+        "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+    });
+    let view: PodView = serde_json::from_value(pod.clone()).unwrap();
+    assert_eq!((view.node.as_deref(), view.phase.as_str()), (Some("n1"), "Running"));
+    assert_eq!(view.containers.len(), 2);
+    assert_eq!((view.label("app"), view.annotation("big")), (Some("x"), None));
+    assert!(view.has_finalizer("a.dev/b") && view.r#type.is_none());
+    assert_eq!(
+        serde_json::to_value(&view).unwrap(),
+        json!({
+            "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",
+                "finalizers": ["a.dev/b"], "labels": {"app": "x"}},
+            "spec": {"nodeName": "n1",
+                "containers": [{"name": "c", "image": "i:1"}, {"name": "d", "image": null}]},
+            "status": {"phase": "Running"},
+        })
+    );
+    let text = serde_json::to_string(&view).unwrap();
+    let back: PodView = serde_json::from_str(&text).unwrap();
+    assert_eq!(back.containers, view.containers);
+
+    let bare = json!({"metadata": {"name": "a"}, "spec": null, "status": {"phase": null}});
+    let view: PodView = serde_json::from_value(bare.clone()).unwrap();
+    assert!(view.node.is_none() && view.containers.is_empty() && view.phase.is_empty());
+    let missing = serde_json::from_value::<Parts>(bare).unwrap_err().to_string();
+    assert!(missing.contains("spec.serviceAccountName"), "{missing}");
+    let twice = r#"{"metadata":{},"spec":{"nodeName":"a","nodeName":"b"}}"#;
+    assert!(serde_json::from_str::<PodView>(twice).is_err());
+    assert!(serde_json::from_str::<PodView>(r#"{"spec":[]}"#).is_err());
+
+    let parts: Parts = serde_json::from_value(pod).unwrap();
+    assert_eq!(parts.account, "default");
+    assert!(parts.first.is_empty() && parts.status.is_some());
+    assert_eq!(parts.metadata.annotations.unwrap().len(), 1);
+
+    let info = PodView::static_info().unwrap();
+    assert_eq!((&*info.plural, info.scope), ("pods", Scope::Namespaced));
+    assert_eq!(NameOnly::static_info().unwrap().scope, Scope::Cluster);
+    assert!(PodView::projection().is_some_and(|name| name.ends_with("PodView")));
+    assert!(Pod::projection().is_none());
+    Ok(())
+}

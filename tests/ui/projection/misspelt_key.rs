@@ -1,0 +1,13 @@
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use windlass::Projection;
+
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod, skipp(labels), skip(anotations))]
+pub struct View {
+    pub metadata: ObjectMeta,
+    #[projection(paht = "spec.nodeName")]
+    pub node: Option<String>,
+}
+
+fn main() {}
