@@ -35,7 +35,10 @@ pub(super) fn main<K: Resource>(
                 || !echoes.is_echo(new.key(), old.version(), new.version())
         }
     };
-    informers.informer::<K>().listen().inline(Box::new(move |events| {
+    let informer = informers.informer::<K>();
+    // Its reconcile says so, with advice on finalizers.
+    informer.is_reported_elsewhere();
+    informer.listen().inline(Box::new(move |events| {
         queue.add_all(events.iter().filter(&is_news).map(|event| event.key().clone()));
     }))
 }

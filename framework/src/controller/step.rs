@@ -128,7 +128,6 @@ impl<C: Reconciler> ObjectStep<C> {
             let uid = Some(head.uid().to_owned());
             let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
             self.reach.recorder.event(&object, Warning, "Undecodable", &text);
-            tracing::error!(%key, "{text}");
         }
         Failure::terminal(Error::new(ErrorKind::Decode, text))
     }

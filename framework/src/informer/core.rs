@@ -1,7 +1,7 @@
 //! One informer without its type: what it is made of, and the task that keeps it going.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::audience::Audience;
+use super::invalid::{Budget, Validator};
 use super::listener::{Life, Listener, Standing};
 use super::meter::Meter;
 use super::options::CacheOptions;
@@ -44,12 +45,16 @@ pub(crate) struct Core {
     pub(super) seams: Seams,
     habits: Arc<Habits>,
     pub(super) stop: CancellationToken,
+    pub(super) validator: OnceLock<Validator>,
+    pub(super) budget: Budget,
+    /// Somebody else tells people of objects that do not decode.
+    pub(super) is_reported_elsewhere: AtomicBool,
 }
 
 impl Core {
-    /// `scopes`: where to read, by namespace. It runs until `stop`.
+    /// `name`: for people, `label`: for metrics. `scopes`: where to read, by namespace.
     pub(crate) fn new(
-        name: String,
+        (name, label): (String, String),
         options: CacheOptions,
         store: Arc<store::Core>,
         scopes: Vec<(Option<String>, Arc<dyn ListWatch>)>,
@@ -72,7 +77,6 @@ impl Core {
             })
             .collect();
         let info = store.info().clone();
-        let label = format!("{}{}", info.kind, options.suffix());
         Arc::new(Self {
             meter: Meter::new(seams.metrics.clone(), label, info),
             name,
@@ -86,6 +90,9 @@ impl Core {
             seams,
             habits,
             stop,
+            validator: OnceLock::new(),
+            budget: Budget::default(),
+            is_reported_elsewhere: AtomicBool::new(false),
         })
     }
 
@@ -103,7 +110,7 @@ impl Core {
 
     /// Waits until every listener was told what the first lists showed, or has ended.
     pub(super) async fn told(&self) {
-        for listener in self.audience.all() {
+        for listener in self.audience.all().into_iter().filter(|who| !who.is_internal()) {
             let mut standing = listener.standing();
             let over = |s: &Standing| s.is_synced || s.life == Life::Ended;
             // The sender lives in the listener: this cannot fail.

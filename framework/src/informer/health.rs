@@ -90,7 +90,8 @@ impl Core {
     }
 
     pub(super) fn status(&self) -> InformerStatus {
-        let queued = self.audience.all().into_iter().filter(|listener| listener.is_queued());
+        let queued = self.audience.all().into_iter();
+        let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());
         InformerStatus {
             name: self.name.clone(),
             info: self.store.info().clone(),
@@ -128,7 +129,9 @@ impl Core {
     /// The listeners that have not been told the first lists.
     pub(super) fn behind(&self) -> Vec<String> {
         let all = self.audience.all().into_iter();
-        let behind = all.filter(|listener| !listener.is_synced() && !listener.is_removed());
+        let behind = all.filter(|listener| {
+            !listener.is_synced() && !listener.is_removed() && !listener.is_internal()
+        });
         behind
             .map(|listener| {
                 let (name, waiting) = (listener.name(), listener.waiting());

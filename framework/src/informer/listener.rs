@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::mailbox::{Item, Mailbox, Merging};
+use crate::clock::Clock;
 use crate::metrics::{Metrics, names};
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::store::{Event, Object};
@@ -25,6 +26,14 @@ const TAKEN: usize = 64;
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
 /// Called with one item at a time, on the listener's task.
 pub(super) type Call = Box<dyn Fn(&Item) + Send + Sync>;
+
+/// How much of the time it may take.
+pub(super) enum Pace {
+    /// All of it.
+    Free,
+    /// It rests three times as long as it worked.
+    Quarter(Clock),
+}
 
 /// Where a listener's life stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +78,9 @@ pub(super) struct Listener {
     resync: Option<Mutex<Resync>>,
     standing: watch::Sender<Standing>,
     removed: CancellationToken,
+    pace: Pace,
+    /// Not one that somebody registered: nobody waits for it.
+    is_internal: bool,
 }
 
 /// What a listener is called and whom it counts for.
@@ -95,11 +107,34 @@ impl Listener {
         Arc::new(Self::new(identity, hearing, resync))
     }
 
+    /// One of the informer's own, at a pace.
+    pub(super) fn internal(
+        identity: Identity,
+        merging: Merging,
+        pace: Pace,
+        call: Call,
+    ) -> Arc<Self> {
+        let inbox = Mutex::new(Inbox { mailbox: Mailbox::new(merging), is_busy: false });
+        let hearing = Hearing::Queued { call, inbox, filled: Notify::new() };
+        let listener = Self::new(identity, hearing, None);
+        Arc::new(Self { pace, is_internal: true, ..listener })
+    }
+
     fn new(identity: Identity, hearing: Hearing, resync: Option<Mutex<Resync>>) -> Self {
         let Identity { name, info, metrics } = identity;
         let standing = watch::Sender::new(Standing { life: Life::New, is_synced: false });
         let removed = CancellationToken::new();
-        Self { name, info, metrics, hearing, resync, standing, removed }
+        Self {
+            name,
+            info,
+            metrics,
+            hearing,
+            resync,
+            standing,
+            removed,
+            pace: Pace::Free,
+            is_internal: false,
+        }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -116,6 +151,10 @@ impl Listener {
 
     pub(super) fn is_removed(&self) -> bool {
         self.removed.is_cancelled()
+    }
+
+    pub(super) fn is_internal(&self) -> bool {
+        self.is_internal
     }
 
     pub(super) fn is_queued(&self) -> bool {
@@ -262,13 +301,36 @@ impl Listener {
                         () = filled.notified() => continue,
                     }
                 }
+                let began = listener.working();
                 for item in &items {
                     if listener.is_removed() || stop.is_cancelled() {
                         return;
                     }
                     listener.call(call, item);
                 }
-                tokio::task::yield_now().await;
+                drop(items);
+                listener.rest(began, &stop).await;
+            }
+        }
+    }
+
+    fn working(&self) -> Option<Instant> {
+        match &self.pace {
+            Pace::Free => None,
+            Pace::Quarter(clock) => Some(clock.now()),
+        }
+    }
+
+    /// Lets others run, for as long as its pace asks.
+    async fn rest(&self, began: Option<Instant>, stop: &CancellationToken) {
+        tokio::task::yield_now().await;
+        if let (Pace::Quarter(clock), Some(began)) = (&self.pace, began) {
+            let worked = clock.now().saturating_duration_since(began);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => {}
+                () = self.removed.cancelled() => {}
+                () = clock.sleep(worked * 3) => {}
             }
         }
     }

@@ -17,6 +17,7 @@ mod audience;
 mod change;
 mod core;
 mod health;
+mod invalid;
 mod lease;
 mod listener;
 mod mailbox;
@@ -37,6 +38,7 @@ use crate::wire::Skim;
 
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
+pub use invalid::InvalidObject;
 pub use options::{CacheOptions, Validate};
 pub use registration::{Listen, Registration};
 pub use registry::{InformerRegistry, Selection, Sources};
@@ -94,6 +96,13 @@ impl<K: Resource> Informer<K> {
     #[track_caller]
     pub fn listen(&self) -> Listen<K> {
         Listen::new(Arc::clone(&self.lease), Location::caller())
+    }
+
+    /// Somebody else tells people of objects of this kind that do not decode: the registry does not
+    /// report them.
+    pub(crate) fn is_reported_elsewhere(&self) {
+        let core = self.lease.core();
+        core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// Waits until the first list has been applied and handed over to the listeners; what one of

@@ -115,10 +115,13 @@ impl CacheOptions {
         self
     }
 
-    /// `(app=web, in "a" and "b")`: what sets a cache apart from another of the same kind.
-    pub(super) fn suffix(&self) -> String {
+    /// ` (app=web, in a and b)`: what sets a cache apart from another of the same kind; `projection`
+    /// is the type that it keeps instead of whole objects.
+    pub(super) fn suffix(&self, projection: Option<&str>) -> String {
         let mut parts: Vec<String> =
             self.labels.iter().chain(&self.fields).map(String::clone).collect();
+        let short = projection.and_then(|path| path.rsplit("::").next());
+        parts.extend(short.map(|name| format!("as {name}")));
         if let Some(namespaces) = self.namespaces.as_ref().filter(|names| !names.is_empty()) {
             parts.push(format!("in {}", namespaces.join(" and ")));
         }

@@ -1,5 +1,6 @@
 //! All informers of one operator on one cluster, and the task that keeps them running.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -11,14 +12,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, report};
+use super::invalid::Report;
 use super::lease::Lease;
 use super::options::sorted;
 use super::progress::Synced;
-use super::{CacheOptions, CacheView, Informer, InformerStatus};
+use super::{CacheOptions, CacheView, Informer, InformerStatus, InvalidObject};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::reflector::{ApiSource, Habits, ListWatch};
-use crate::resource::{Resource, ResourceInfo, Scope};
+use crate::resource::{ClusterId, Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
 use crate::store::{self, Representation};
 
@@ -43,6 +45,11 @@ impl Selection<'_> {
     pub fn fields(&self) -> Option<&str> {
         self.options.fields.as_deref()
     }
+
+    /// Is nothing but metadata kept, so that nothing else needs to be read?
+    pub fn is_metadata_only(&self) -> bool {
+        self.options.representation == Representation::Metadata && self.options.transform.is_none()
+    }
 }
 
 /// Makes what an informer reads from.
@@ -61,12 +68,24 @@ pub(super) struct Inner {
     sources: Sources,
     seams: Seams,
     namespaces: Vec<String>,
+    cluster: ClusterId,
     habits: Arc<Habits>,
     informers: Mutex<Informers>,
     asked_for: Notify,
     /// Ends every informer.
     stop: CancellationToken,
     phase: watch::Sender<Phase>,
+    reports: Arc<Reports>,
+}
+
+/// Who is told of objects that do not decode; nobody, unless somebody asked.
+#[derive(Default)]
+pub(super) struct Reports(Mutex<Option<Report>>);
+
+impl Reports {
+    pub(super) fn get(&self) -> Option<Report> {
+        self.0.lock().clone()
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +111,7 @@ struct Known {
     info: ResourceInfo,
     options: CacheOptions,
     /// The type whose values are kept, where values are.
-    kept: Option<&'static str>,
+    kept: Option<TypeId>,
     core: Arc<Core>,
     lease: Weak<Lease>,
 }
@@ -112,26 +131,40 @@ impl InformerRegistry {
     /// whole.
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork("informers");
-        let sources: Sources = Box::new(move |wanted| {
-            let source = ApiSource::new(client.clone(), wanted.info.clone());
-            let source = source.namespace(wanted.namespace);
-            Arc::new(source.labels(wanted.labels()).fields(wanted.fields()))
-        });
-        Self::over(sources, seams, namespaces)
+        Self::over(api_sources(client), seams, namespaces)
+    }
+
+    /// As [`new`](Self::new), of a cluster of its own: the keys of its objects carry `cluster`, so
+    /// that those of several clusters can meet in one queue.
+    pub fn of_cluster(cluster: ClusterId, client: Client, namespaces: Vec<String>) -> Self {
+        let seams = client.seams().fork(&format!("informers of cluster {}", cluster.0));
+        Self::over_cluster(cluster, api_sources(client), seams, namespaces)
     }
 
     /// Informers over any sources.
     pub fn over(sources: Sources, seams: Seams, namespaces: Vec<String>) -> Self {
+        Self::over_cluster(ClusterId::default(), sources, seams, namespaces)
+    }
+
+    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster).
+    pub fn over_cluster(
+        cluster: ClusterId,
+        sources: Sources,
+        seams: Seams,
+        namespaces: Vec<String>,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 sources,
                 seams,
                 namespaces: sorted(namespaces),
+                cluster,
                 habits: Arc::default(),
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
                 phase: watch::Sender::new(Phase::New),
+                reports: Arc::default(),
             }),
         }
     }
@@ -204,6 +237,16 @@ impl InformerRegistry {
         }
     }
 
+    /// Calls `report` for each cached object that does not decode, those included that are known
+    /// already: once for each reason, and at most 50 times at once for each kind, then once in 10 s.
+    /// It must not wait. Replaces the one before; `None` ends it.
+    pub fn report_invalid(&self, report: Option<Arc<dyn Fn(&InvalidObject) + Send + Sync>>) {
+        self.inner.reports.0.lock().clone_from(&report);
+        if let Some(report) = report {
+            self.cores().iter().for_each(|core| core.report_all(&report));
+        }
+    }
+
     /// As [`informer`](Self::informer), used for as long as the registry lives.
     pub(crate) fn pinned<K: Resource>(&self) -> Informer<K> {
         let informer = self.informer::<K>();
@@ -225,10 +268,13 @@ impl InformerRegistry {
     fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
         let mut informers = self.inner.informers.lock();
         if let Some(lease) = informers.find::<K>(&info, options.as_ref()) {
+            drop(informers);
+            lease.core().read_as::<K>();
             return lease;
         }
         let options = options.unwrap_or_else(|| informers.options_of(&info));
         let core = self.make::<K>(&info, options.clone());
+        core.read_as::<K>();
         let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
         let known =
@@ -262,11 +308,16 @@ impl InformerRegistry {
             .collect();
         let seed = inner.seams.entropy.fork("store").next_u64();
         let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
+        let mode = mode.in_cluster(inner.cluster);
         let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
-        let name = format!("{}{}", info.group_resource(), options.suffix());
+        let apart = options.suffix(K::projection());
+        let name = format!("{}{apart}", info.group_resource());
+        let label = format!("{}{apart}", info.kind);
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        Core::new(name, options, store, scopes, surroundings)
+        let core = Core::new((name, label), options, store, scopes, surroundings);
+        core.report_invalid(&inner.reports);
+        core
     }
 
     /// Runs every informer, those of today and those asked for later, until `stop` or
@@ -390,9 +441,19 @@ impl InformerRegistry {
     }
 }
 
+fn api_sources(client: Client) -> Sources {
+    Box::new(move |wanted| {
+        let source = ApiSource::new(client.clone(), wanted.info.clone());
+        let source = source.namespace(wanted.namespace);
+        let source = source.labels(wanted.labels()).fields(wanted.fields());
+        Arc::new(source.metadata_only(wanted.is_metadata_only()))
+    })
+}
+
 /// Values of one type are of no use to another.
-fn kept_type<K>(options: &CacheOptions) -> Option<&'static str> {
-    (options.representation == Representation::Typed).then(std::any::type_name::<K>)
+fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
+    let is_kept = options.representation == Representation::Typed || K::projection().is_some();
+    is_kept.then(TypeId::of::<K>)
 }
 
 impl Informers {
@@ -401,7 +462,11 @@ impl Informers {
     }
 
     /// A share in the informer of these options, or of those that were set for the kind.
-    fn find<K>(&self, info: &ResourceInfo, options: Option<&CacheOptions>) -> Option<Arc<Lease>> {
+    fn find<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        options: Option<&CacheOptions>,
+    ) -> Option<Arc<Lease>> {
         let default;
         let options = match options.or_else(|| self.options.get(info)) {
             Some(options) => options,

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use super::handoff::{Handoff, StoreDelta};
 use crate::delta::Delta;
-use crate::resource::{ClusterId, ObjectKey};
 use crate::store::{self, Mark, Milestone, Run, Sighting};
 use crate::wire::Skim;
 
@@ -84,9 +83,7 @@ impl Feed {
 
     /// The object is there, but its new state cannot be kept: the old one stays.
     pub(crate) fn keep(&mut self, skim: &Skim<'_>) {
-        let key =
-            ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(ClusterId::default());
-        if let Some(object) = self.store.get_seen(&key) {
+        if let Some(object) = self.store.seen_as(skim) {
             self.batch.push(Delta::Put(self.sighting(object)));
         }
     }

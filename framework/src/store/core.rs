@@ -11,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 
 use super::apply::{Applied, Mark, Sighting};
 use super::index::{Evaluator, IndexId};
+use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
 use super::object::{Home, Object};
 use super::reads::Order;
@@ -35,7 +36,7 @@ pub(crate) struct Core {
     /// The order of keys when somebody last listed all. Locked after `state`.
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
-    invalid: Mutex<BTreeMap<ObjectKey, Arc<str>>>,
+    invalid: Invalids,
 }
 
 impl Core {
@@ -58,7 +59,7 @@ impl Core {
             clock,
             state: RwLock::new(State::new(seed)),
             order: Mutex::default(),
-            invalid: Mutex::default(),
+            invalid: Invalids::default(),
         })
     }
 
@@ -70,20 +71,36 @@ impl Core {
     pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
         let known = {
             let state = self.state.read();
-            state.slots.get(skimmed(skim)).map(|slot| slot.object.key().clone())
+            state.slots.get(self.parts_of(skim)).map(|slot| slot.object.key().clone())
         };
         let key = known.unwrap_or_else(|| {
             let namespace = skim.namespace.as_deref();
             ObjectKey::interned(namespace.map(|name| self.home.namespace(name)), &skim.name)
+                .in_cluster(self.cluster())
         });
         let transformed = self.home.transformed(skim, &key);
         transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
     }
 
+    /// The cluster that stands in its keys.
+    pub(crate) fn cluster(&self) -> ClusterId {
+        self.home.mode.cluster
+    }
+
+    fn parts_of<'a>(&self, skim: &'a Skim<'_>) -> super::slots::Parts<'a> {
+        (self.cluster(), skim.namespace.as_deref(), &skim.name)
+    }
+
+    /// The cached object of the name that `skim` shows, in whatever version.
+    pub(crate) fn seen_as(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
+        let state = self.state.read();
+        state.slots.get(self.parts_of(skim)).map(|slot| Arc::clone(&slot.object))
+    }
+
     /// The cached object, when it is the very version that `skim` shows. Allocates nothing.
     pub(crate) fn same_version(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
         let state = self.state.read();
-        let object = &state.slots.get(skimmed(skim))?.object;
+        let object = &state.slots.get(self.parts_of(skim))?.object;
         let head = object.head();
         let is_same = head.resource_version() == skim.resource_version && head.uid() == skim.uid;
         (is_same && !skim.resource_version.is_empty()).then(|| Arc::clone(object))
@@ -97,6 +114,11 @@ impl Core {
     /// Bytes of all contents.
     pub(crate) fn bytes(&self) -> usize {
         self.state.read().payload
+    }
+
+    /// The newest version up to which everything was applied.
+    pub(crate) fn version(&self) -> Arc<str> {
+        Arc::clone(&self.state.read().version)
     }
 
     /// What the cache holds and costs.
@@ -203,7 +225,7 @@ impl Core {
             if Arc::ptr_eq(&state.plan, &plan) {
                 let first = applied.events.len();
                 state.apply(deltas.into_iter(), &values, &parts, applied);
-                self.forget_invalid(&applied.events[first..]);
+                self.invalid.changed(&applied.events[first..]);
                 break;
             }
         }
@@ -254,7 +276,7 @@ impl Core {
             let mut state = self.state.write();
             let first = applied.events.len();
             state.sweep(&mark, gone, applied);
-            self.forget_invalid(&applied.events[first..]);
+            self.invalid.changed(&applied.events[first..]);
         }
         let end = std::iter::once(Delta::Mark(mark));
         self.state.write().apply(end, &Values::default(), &[], applied);
@@ -268,7 +290,7 @@ impl Core {
         came: &BTreeMap<usize, Arc<Object>>,
         values: &mut Values,
     ) -> (Arc<Plan>, Vec<Part>) {
-        let mut parts = Vec::new();
+        let mut parts = Vec::with_capacity(deltas.len());
         let (plan, fresh) = {
             let state = self.state.read();
             if state.plan.is_empty() {
@@ -322,7 +344,17 @@ impl Core {
 
     /// Number of cached objects that are known not to decode.
     pub(crate) fn invalid(&self) -> usize {
-        self.invalid.lock().len()
+        self.invalid.len()
+    }
+
+    /// The cached objects that are known not to decode, in key order, and why.
+    pub(crate) fn invalid_list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
+        self.invalid.list()
+    }
+
+    /// Calls `observer` when an object is found not to decode. Once.
+    pub(crate) fn observe_invalid(&self, observer: Observer) {
+        self.invalid.observe(observer);
     }
 
     /// Somebody tried to decode `object` and could not.
@@ -332,24 +364,27 @@ impl Core {
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
             return;
         }
-        let before = self.invalid.lock().insert(object.key().clone(), Arc::clone(message));
+        let news = self.invalid.add(object, message);
         drop(state);
-        if before.is_none() {
+        if news == News::First {
             tracing::warn!(
                 resource = %self.home.info, object = %object.key(), version = object.version(),
                 error = &**message,
                 "the object does not decode into its type; it is skipped until it changes"
             );
         }
+        if news != News::Nothing {
+            self.invalid.tell(object, message);
+        }
     }
 
-    /// What changed is judged anew. Called under the state lock.
-    fn forget_invalid(&self, events: &[super::Event]) {
-        let mut invalid = self.invalid.lock();
-        if !invalid.is_empty() {
-            for event in events {
-                invalid.remove(event.key());
-            }
+    /// Somebody decoded `object`.
+    pub(crate) fn note_valid(&self, object: &Object) {
+        if self.invalid.heal(object) {
+            tracing::info!(
+                resource = %self.home.info, object = %object.key(), version = object.version(),
+                "the object decodes again"
+            );
         }
     }
 }
@@ -361,8 +396,4 @@ struct Conversion {
     came: BTreeMap<usize, Arc<Object>>,
     /// Those that do not decode, and why.
     invalid: Vec<(Arc<Object>, Arc<str>)>,
-}
-
-fn skimmed<'a>(skim: &'a Skim<'_>) -> super::slots::Parts<'a> {
-    (ClusterId::default(), skim.namespace.as_deref(), &skim.name)
 }

@@ -13,7 +13,7 @@ use super::content::Content;
 use super::memory::Buffer;
 use super::mode::{Representation, Transform};
 use super::object::{Home, Object};
-use crate::resource::{ObjectKey, Resource, ResourceExt};
+use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt};
 use crate::wire::{Skim, object_at_path};
 
 /// How a store keeps its objects.
@@ -21,6 +21,8 @@ use crate::wire::{Skim, object_at_path};
 pub(crate) struct Mode {
     form: Form,
     pub(crate) transform: Option<Transform>,
+    /// Whose they are: it stands in their keys.
+    pub(crate) cluster: ClusterId,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -48,7 +50,12 @@ impl Mode {
             Representation::Metadata => Form::Metadata,
             Representation::Cold => Form::Cold,
         };
-        Self { form, transform }
+        Self { form, transform, cluster: ClusterId::default() }
+    }
+
+    /// Of that cluster.
+    pub(crate) fn in_cluster(self, cluster: ClusterId) -> Self {
+        Self { cluster, ..self }
     }
 
     /// Are objects kept as they come?
@@ -58,11 +65,6 @@ impl Mode {
             Form::Cold => cfg!(not(feature = "cold")),
             _ => false,
         }
-    }
-
-    /// Is nothing but metadata kept?
-    pub(crate) fn is_metadata(&self) -> bool {
-        matches!(self.form, Form::Metadata)
     }
 
     /// Is it cold without the feature for it?

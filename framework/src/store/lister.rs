@@ -81,7 +81,10 @@ impl<K: Resource> NamespaceLister<K> {
     /// # Errors
     /// [`ErrorKind::NotFound`] when the cache does not have it; the API server may.
     pub fn get(&self, name: &str) -> Result<Cached<K>, Error> {
-        get(&self.store, &ObjectKey::new(Some(&self.namespace), name))
+        get(
+            &self.store,
+            &ObjectKey::new(Some(&self.namespace), name).in_cluster(self.store.core().cluster()),
+        )
     }
 }
 

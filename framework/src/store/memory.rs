@@ -109,7 +109,8 @@ impl Memory {
     }
 
     /// Capacity of the buffers in use, in bytes.
-    pub(crate) fn used(&self) -> usize {
+    #[cfg(test)]
+    fn used(&self) -> usize {
         self.lists.lock().used_bytes
     }
 

@@ -23,6 +23,7 @@ mod core;
 mod groups;
 mod hash;
 mod index;
+mod invalid;
 mod keep;
 mod lister;
 mod memory;

@@ -18,7 +18,7 @@ use super::shares::{Decoded, Shares};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use crate::wire::object_at_path;
-use crate::wire::{Head, Outline, Skim, path_at};
+use crate::wire::{Head, Outline, PathTree, Scalar, Skim, path_at};
 
 /// An object of the cache; it never changes.
 pub(crate) struct Object {
@@ -110,6 +110,14 @@ impl Object {
         &self.content
     }
 
+    /// The scalars at some paths.
+    pub(super) fn visit(&self, paths: &PathTree, each: &mut dyn FnMut(usize, Scalar<'_>)) {
+        match &self.content {
+            Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
+            content => paths.visit(&content.body(), each),
+        }
+    }
+
     /// Bytes that it takes up beside its place in the store.
     pub(crate) fn resident(&self) -> usize {
         // The two counters of a shared value stand before object and name.
@@ -146,6 +154,9 @@ impl Object {
                 let value = Arc::new(value);
                 let shared: Decoded = Arc::<K>::clone(&value);
                 self.home.shares.put(self.serial, &shared);
+                if let Some(core) = self.home.core.upgrade() {
+                    core.note_valid(self);
+                }
                 Ok(value)
             }
             Err(message) => {

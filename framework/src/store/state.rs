@@ -31,6 +31,8 @@ pub(super) struct State {
     pub(super) resident: usize,
     /// Counts the keys that came and went: while it stays, so does the order of keys.
     pub(super) membership: u64,
+    /// The newest version up to which everything was applied; empty before the first list.
+    pub(super) version: Arc<str>,
     /// Snapshots that somebody holds.
     moments: Vec<Weak<Moment>>,
     hasher: Hasher,
@@ -49,6 +51,7 @@ impl State {
             payload: 0,
             resident: 0,
             membership: 0,
+            version: Arc::default(),
             moments: Vec::new(),
             hasher,
         }

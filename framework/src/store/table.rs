@@ -124,3 +124,124 @@ impl Table {
             + self.many.values().map(many).sum::<usize>()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::{Arc, Weak};
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use proptest::prelude::*;
+
+    use super::super::apply::Run;
+    use super::super::keep::Mode;
+    use super::super::object::{Home, Object};
+    use super::super::slots::{Slot, parts};
+    use super::super::values::Values;
+    use super::*;
+    use crate::resource::ResourceInfo;
+    use crate::wire::Skim;
+
+    /// Objects and a table.
+    struct Rig {
+        home: Arc<Home>,
+        slots: Slots,
+        table: Table,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let hasher = Hasher::new(1);
+            let info = ResourceInfo::of::<ConfigMap>();
+            let evaluator = Evaluator::Path(&["x"]);
+            Self {
+                home: Arc::new(Home::new(info, Weak::new(), Mode::default())),
+                slots: Slots::new(hasher),
+                table: Table::new(IndexId::Path(&["x"]), evaluator, hasher),
+            }
+        }
+
+        fn id(&mut self, name: u8) -> Id {
+            let body = format!(r#"{{"metadata":{{"name":"{name:03}"}}}}"#);
+            let skim = Skim::of(body.as_bytes()).unwrap();
+            let key = crate::resource::ObjectKey::new(None, &skim.name);
+            let hash = self.slots.hash(parts(&key));
+            self.slots.find_hashed(hash, parts(&key)).unwrap_or_else(|| {
+                let object = Object::new(key.clone(), &skim, &self.home);
+                self.slots.insert(hash, Slot { object, run: Run::default() })
+            })
+        }
+
+        fn set(&mut self, name: u8, texts: &BTreeSet<u8>) {
+            let id = self.id(name);
+            let mut values = Values::default();
+            let part = values.part(texts.iter().map(|text| format!("v{text}")));
+            self.table.set(id, values.of(&part, 0), &self.slots);
+        }
+
+        fn remove(&mut self, name: u8) {
+            let id = self.id(name);
+            self.table.clear(id, &self.slots);
+            self.slots.remove(id);
+        }
+
+        fn members(&self, text: u8) -> Vec<String> {
+            let group = self.table.find(&format!("v{text}"));
+            let ids = group.into_iter().flat_map(|group| group.members());
+            let name = |id| self.slots.object(id).unwrap().key().name().to_owned();
+            let mut names: Vec<_> = ids.map(name).collect();
+            let is_sorted = names.is_sorted();
+            assert!(is_sorted || !group.unwrap().is_sorted(), "{names:?}");
+            names.sort();
+            names
+        }
+    }
+
+    #[test]
+    fn mechanism_62_values_that_stay_move_nothing() {
+        let mut rig = Rig::new();
+        rig.set(1, &BTreeSet::from([1]));
+        rig.set(2, &BTreeSet::from([1, 2]));
+        for name in [1, 2] {
+            let texts = if name == 1 { vec!["v1"] } else { vec!["v1", "v2"] };
+            let mut values = Values::default();
+            let part = values.part(texts.into_iter().map(str::to_owned));
+            let id = rig.id(name);
+            let counted = allocation_counter::measure(|| {
+                rig.table.set(id, values.of(&part, 0), &rig.slots);
+            });
+            assert_eq!(counted.count_total, 0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_table_holds_what_it_was_told_last(
+            steps in prop::collection::vec(
+                (0_u8..20, prop::option::of(prop::collection::btree_set(0_u8..4, 0..3))), 0..200),
+        ) {
+            let mut rig = Rig::new();
+            let mut model: BTreeMap<u8, BTreeSet<u8>> = BTreeMap::new();
+            for (name, texts) in steps {
+                match texts {
+                    Some(texts) => {
+                        rig.set(name, &texts);
+                        model.insert(name, texts);
+                    }
+                    None => {
+                        rig.remove(name);
+                        model.remove(&name);
+                    }
+                }
+                for text in 0..4 {
+                    let wanted = model.iter().filter(|(_, texts)| texts.contains(&text));
+                    let wanted: Vec<_> = wanted.map(|(name, _)| format!("{name:03}")).collect();
+                    prop_assert_eq!(rig.members(text), wanted);
+                }
+                let entries: usize = model.values().map(BTreeSet::len).sum();
+                let values: BTreeSet<_> = model.values().flatten().collect();
+                prop_assert_eq!((rig.table.entries(), rig.table.values()), (entries, values.len()));
+            }
+        }
+    }
+}

@@ -59,7 +59,7 @@ impl Plan {
     pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {
-            self.paths.visit(&came.body(), &mut |index, scalar| into.add(index, &scalar));
+            came.visit(&self.paths, &mut |index, scalar| into.add(index, &scalar));
         }
         // Keeps the decoded object for the next function.
         let mut decoded: Option<Decoded> = None;
@@ -99,6 +99,14 @@ impl Values {
             self.values.truncate(kept);
         }
         Part(first..self.values.len())
+    }
+
+    /// The values of an object that has these in the first index.
+    #[cfg(test)]
+    pub(super) fn part(&mut self, texts: impl Iterator<Item = String>) -> Part {
+        let first = self.values.len();
+        texts.for_each(|text| self.add(0, &text));
+        self.settle(first)
     }
 
     /// The values of a part in one index, sorted.

@@ -6,7 +6,6 @@ use std::fmt::{Display, Write};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::Cached;
 use super::core::Core;
 use super::index::{Index, IndexValue};
 use super::lister::Lister;
@@ -14,6 +13,7 @@ use super::moment::Moment;
 use super::object::Object;
 use super::reads::At;
 use super::stats::StoreStats;
+use super::{Cached, Invalid};
 use crate::resource::{ObjectKey, Resource, Selector};
 
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment;
@@ -111,6 +111,14 @@ impl<K: Resource> Store<K> {
         self.by_index(owner_index(), uid)
     }
 
+    /// The objects that are known not to decode into their type, in key order, each with its error.
+    /// What nobody has read yet is not known, unless the kind's cache validates eagerly
+    /// ([`Validate::Eager`](crate::informer::Validate::Eager)) or keeps values.
+    pub fn invalid(&self) -> Vec<(Cached<K>, Invalid)> {
+        let found = self.core.invalid_list().into_iter();
+        found.map(|(object, message)| (Cached::new(object), Invalid { message })).collect()
+    }
+
     /// Number of objects.
     pub fn len(&self) -> usize {
         self.core.len(At::Now)
@@ -130,6 +138,12 @@ impl<K: Resource> Store<K> {
     /// The same objects behind the calls that client-go's listers have.
     pub fn lister(&self) -> Lister<K> {
         Lister::new(self.clone())
+    }
+
+    /// The newest resourceVersion up to which the store has been told everything: of the last list,
+    /// event or bookmark. Empty before the first list. Of several namespaces the newest counts.
+    pub fn resource_version(&self) -> String {
+        self.core.version().to_string()
     }
 
     /// What the store holds and costs.

@@ -47,6 +47,8 @@ pub(crate) struct Outline {
     pub(crate) annotations: Span,
     pub(crate) finalizers: Span,
     pub(crate) owners: Span,
+    /// All of `metadata`; empty where the bytes are the head's alone.
+    pub(crate) metadata: Span,
     pub(crate) generation: i64,
     pub(crate) terminating: bool,
     /// Set when the bytes cannot be read as they stand; then it answers for all but annotations.

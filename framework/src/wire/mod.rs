@@ -22,7 +22,7 @@ pub use frame::{EventType, Frame, FrameDecoder};
 pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
-pub(crate) use paths::{PathTree, values_at};
+pub(crate) use paths::{PathTree, Scalar, values_at};
 pub use scan::Malformed;
 pub(crate) use scan::path_at;
 pub(crate) use skim::Skim;

@@ -5,13 +5,22 @@
 
 use std::borrow::Cow;
 
+use super::head::{Outline, Span};
 use super::scan::{Cursor, Elements, text, value_end};
 
 /// Paths through an object, each with a number.
 #[derive(Debug, Default)]
 pub(crate) struct PathTree {
+    /// All of them.
     root: Node,
+    /// Those through a part of the metadata whose place an outline knows.
+    parts: [Node; PARTS.len()],
+    /// The others.
+    rest: Node,
 }
+
+/// The parts of the metadata whose places an outline knows.
+const PARTS: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
 #[derive(Debug, Default)]
 struct Node {
@@ -38,20 +47,18 @@ const ARRAYS: usize = 128;
 impl PathTree {
     /// Adds a path under a number.
     pub(crate) fn add(&mut self, path: &[&'static str], number: usize) {
-        let mut node = &mut self.root;
-        for step in path {
-            let at = node.children.iter().position(|(name, _)| name == step);
-            let at = at.unwrap_or_else(|| {
-                node.children.push((step, Node::default()));
-                node.children.len() - 1
-            });
-            node = &mut node.children[at].1;
+        self.root.add(path, number);
+        if let ["metadata", part, below @ ..] = path
+            && let Some(part) = PARTS.iter().position(|known| known == part)
+        {
+            self.parts[part].add(below, number);
+        } else {
+            self.rest.add(path, number);
         }
-        node.ends.push(number);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.root.ends.is_empty() && self.root.children.is_empty()
+        self.root.is_empty()
     }
 
     /// Calls `each` for every scalar at a path. Arrays along a path fan out; null and objects give
@@ -59,9 +66,42 @@ impl PathTree {
     pub(crate) fn visit(&self, bytes: &[u8], each: &mut Each<'_>) {
         let _ = self.root.visit(bytes, ARRAYS, each);
     }
+
+    /// As [`visit`](Self::visit), for bytes whose metadata need not be gone through again.
+    pub(crate) fn visit_known(&self, bytes: &[u8], outline: &Outline, each: &mut Each<'_>) {
+        if outline.plain.is_some() || outline.metadata.length == 0 {
+            return self.visit(bytes, each);
+        }
+        let Outline { labels, annotations, finalizers, owners, .. } = outline;
+        for (part, span) in self.parts.iter().zip([labels, annotations, finalizers, owners]) {
+            if !part.is_empty() {
+                let _ = part.visit(span.of(bytes), ARRAYS, each);
+            }
+        }
+        if !self.rest.is_empty() {
+            let _ = self.rest.members(bytes, outline.metadata, ARRAYS, each);
+        }
+    }
 }
 
 impl Node {
+    fn add(&mut self, path: &[&'static str], number: usize) {
+        let mut node = self;
+        for step in path {
+            let at = node.children.iter().position(|(name, _)| name == step);
+            let at = at.unwrap_or_else(|| {
+                node.children.push((step, Self::default()));
+                node.children.len() - 1
+            });
+            node = &mut node.children[at].1;
+        }
+        node.ends.push(number);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends.is_empty() && self.children.is_empty()
+    }
+
     /// Looks into the value that begins here; where it ends, if that was found on the way.
     fn visit(&self, bytes: &[u8], arrays: usize, each: &mut Each<'_>) -> Option<usize> {
         match bytes.first()? {
@@ -82,7 +122,7 @@ impl Node {
                 Some(end)
             }
             _ if self.children.is_empty() => None,
-            _ => self.members(bytes, arrays, each),
+            _ => self.members(bytes, Span::default(), arrays, each),
         }
     }
 
@@ -90,7 +130,14 @@ impl Node {
         if self.ends.is_empty() { None } else { scalar(value) }
     }
 
-    fn members(&self, bytes: &[u8], arrays: usize, each: &mut Each<'_>) -> Option<usize> {
+    /// `known`: a member's value that ends where this says.
+    fn members(
+        &self,
+        bytes: &[u8],
+        known: Span,
+        arrays: usize,
+        each: &mut Each<'_>,
+    ) -> Option<usize> {
         let mut cursor = Cursor::open(bytes).ok()?;
         // The first of several members of one name counts. Beyond 64 children nobody keeps count.
         let (mut found, mut left) = (0_u64, self.children.len());
@@ -99,7 +146,11 @@ impl Node {
             let bit = |at: usize| u32::try_from(at).ok().and_then(|at| 1_u64.checked_shl(at));
             let wanted = wanted.map(|at| (at, bit(at).unwrap_or_default()));
             let Some((at, bit)) = wanted.filter(|(_, bit)| found & bit == 0) else {
-                cursor.skip().ok()?;
+                if known.length > 0 && known.start as usize == name.value {
+                    cursor.skip_to(name.value + known.length as usize);
+                } else {
+                    cursor.skip().ok()?;
+                }
                 continue;
             };
             let end = self.children[at].1.visit(&bytes[name.value..], arrays, each);
@@ -247,6 +298,36 @@ mod tests {
                 plain(&value, path, &mut wanted);
                 prop_assert_eq!(found, &wanted, "{:?} of {}", path, bytes);
             }
+        }
+
+        /// The shortcut finds what going through everything finds.
+        #[test]
+        fn known_metadata_are_not_gone_through_and_nothing_is_missed(
+            value in object(), first in any::<bool>(), rest in prop::sample::select(vec!["a", "b"]),
+        ) {
+            let metadata = json!({"name": "n", "labels": {"a": "1", "b": "2"}, "x": value,
+                "managedFields": [value], "annotations": value["b"],
+                "ownerReferences": [{"uid": "u1"}, {"uid": "u2"}]});
+            let members = [format!(r#""metadata":{metadata}"#), format!(r#""spec":{value}"#)];
+            let members = if first { members } else { let [a, b] = members; [b, a] };
+            let object = format!("{{{}}}", members.join(","));
+            let skim = crate::wire::Skim::of(object.as_bytes()).unwrap();
+            let (outline, kept) = (skim.outline(), skim.compact());
+            let mut tree = PathTree::default();
+            let paths: [&[&'static str]; 6] = [
+                &["metadata", "labels", "a"], &["metadata", "annotations", "a", rest],
+                &["metadata", "ownerReferences", "uid"], &["metadata", "x", rest],
+                &["metadata", "name"], &["spec", rest, "a"],
+            ];
+            for (number, path) in paths.iter().enumerate() {
+                tree.add(path, number);
+            }
+            let (mut known, mut whole) = (Vec::new(), Vec::new());
+            tree.visit_known(&kept, &outline, &mut |n, scalar| known.push((n, scalar.to_string())));
+            tree.visit(&kept, &mut |n, scalar| whole.push((n, scalar.to_string())));
+            known.sort();
+            whole.sort();
+            prop_assert_eq!(known, whole, "{}", object);
         }
 
         #[test]

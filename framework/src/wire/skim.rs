@@ -36,6 +36,7 @@ struct Spans {
     annotations: Span,
     finalizers: Span,
     owners: Span,
+    metadata: Span,
 }
 
 /// The annotation that ends the first part of a streaming list.
@@ -121,6 +122,8 @@ impl<'a> Skim<'a> {
         match self.metadata(&bytes[member.value..], member.value) {
             Ok(length) => {
                 *outcome = Ok(());
+                let span = Span::new(member.value, member.value + length);
+                self.spans.metadata = span.unwrap_or_default();
                 cursor.skip_to(member.value + length);
                 Ok(member.value + length)
             }
@@ -207,6 +210,7 @@ impl<'a> Skim<'a> {
         outline.labels = self.kept(spans.labels);
         outline.finalizers = self.kept(spans.finalizers);
         outline.owners = self.kept(spans.owners);
+        outline.metadata = self.kept(spans.metadata);
         outline
     }
 
@@ -243,13 +247,19 @@ impl<'a> Skim<'a> {
     /// Where something stands after the cuts.
     fn kept(&self, span: Span) -> Span {
         let start = span.start as usize;
+        let end = start + span.length as usize;
+        Span::new(self.kept_at(start), self.kept_at(end)).unwrap_or_default()
+    }
+
+    /// Where a position is after the cuts.
+    fn kept_at(&self, position: usize) -> usize {
         let (mut cut, mut at) = (0, 0);
         for (from, to) in self.cuts.iter() {
-            let (from, to) = (from.max(at).min(start), to.min(start));
+            let (from, to) = (from.max(at).min(position), to.min(position));
             cut += to.saturating_sub(from);
             at = at.max(to);
         }
-        Span::new(start - cut, start - cut + span.length as usize).unwrap_or_default()
+        position - cut
     }
 
     /// The object's bytes without `apiVersion`, `kind` and `metadata.managedFields`, exact-size.
@@ -476,6 +486,8 @@ mod tests {
             assert_eq!(head.label("z"), Some("2"));
             assert_eq!(head.owners().count(), 2, "one has no text for a uid");
             assert_eq!(head.annotation("n").as_deref(), Some("a\nb"));
+            let metadata: Value = serde_json::from_slice(outline.metadata.of(&kept)).unwrap();
+            assert_eq!((&metadata["name"], metadata.get("managedFields")), (&json!("a"), None));
         }
     }
 

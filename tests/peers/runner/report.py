@@ -3,7 +3,7 @@
 from collections import defaultdict
 from statistics import median
 
-from .rows import COLUMNS, OURS, ROWS
+from .rows import COLUMNS, ROWS
 
 
 def figure(value):
@@ -23,11 +23,14 @@ class Results:
     def __init__(self, rounds):
         self.found = defaultdict(list)
         self.errors = {}
+        self.sizes = {}
         self.noisy = set()
         for done in rounds:
             if done["error"]:
                 self.errors[done["job"]] = done["error"]
                 continue
+            group = done["job"].split("/")[0]
+            self.sizes.setdefault(group, done["n"])
             if done.get("noisy"):
                 self.noisy.add(done["job"])
             for line in done["lines"]:
@@ -36,9 +39,23 @@ class Results:
                         self.found[done["job"], line["phase"], line.get("rate"), name].append(value)
 
     def values(self, row, column):
-        group, phase, name = row.source
         rate = row.where[1] if row.where else None
+        values = self.of(row.source, column, rate)
+        if not row.per:
+            return values
+        other = self.of(row.per, column) or self.of(row.per, "compact")
+        return [value / median(other) for value in values] if other else []
+
+    def of(self, source, column, rate=None):
+        group, phase, name = source
         return self.found.get((f"{group}/{column}", phase, rate, name), [])
+
+    def title(self, row):
+        group = row.source[0]
+        updates = self.of((group, "churn", "updates"), "compact")
+        title = row.title.format(n=f"{self.sizes.get(group, 0):,}", updates=(updates or ["?"])[0])
+        title = f"{title}, {row.unit}" if row.unit else title
+        return f"{title} ({row.note})" if row.note else title
 
     def columns(self, rows):
         return [column for column in COLUMNS if any(self.values(row, column) for row in rows)]
@@ -104,8 +121,7 @@ def tables(results):
         for row in rows:
             if not any(results.values(row, column) for column in columns):
                 continue
-            title = f"{row.title}, {row.unit}" if row.unit else row.title
-            title += f" ({row.note})" if row.note else ""
+            title = results.title(row)
             cells = [results.cell(row, column) for column in columns]
             ratio = results.ratios(row) if "per event" not in row.title else ""
             lines.append("| " + " | ".join([title, goal_of(row), *cells, ratio]) + " |")

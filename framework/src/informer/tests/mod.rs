@@ -24,6 +24,9 @@ mod cache;
 mod copies;
 mod faults;
 mod frames;
+mod invalid;
+mod listeners;
+mod registries;
 mod requests;
 mod server;
 

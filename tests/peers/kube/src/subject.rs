@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -25,7 +25,7 @@ pub struct Theirs<'a, K: Read> {
     controller: bool,
     mode: String,
     store: Option<Store<K>>,
-    is_ready: Arc<AtomicBool>,
+    objects: usize,
 }
 
 /// What reconciles share.
@@ -55,7 +55,7 @@ impl<'a, K: Read> Theirs<'a, K> {
             controller: args.controller,
             mode: args.mode.clone(),
             store: None,
-            is_ready: Arc::default(),
+            objects: usize::try_from(args.objects).map_err(io::Error::other)?,
         })
     }
 }
@@ -95,15 +95,13 @@ impl<K: Read> Subject for Theirs<'_, K> {
             self.runtime.spawn(events.for_each(|_| std::future::ready(())));
             store
         };
-        let (ready, is_ready) = (store.clone(), Arc::clone(&self.is_ready));
-        self.runtime.spawn(async move {
-            is_ready.store(ready.wait_until_ready().await.is_ok(), Ordering::SeqCst);
-        });
         self.store = Some(store);
     }
 
     fn is_synced(&self) -> bool {
-        self.is_ready.load(Ordering::SeqCst)
+        // A list is put into the store as a whole. Waiting by `wait_until_ready` as well would compete
+        // with the controller's own wait.
+        self.store.as_ref().is_some_and(|store| store.len() >= self.objects)
     }
 
     fn version(&self, namespace: &str, name: &str) -> String {

@@ -4,9 +4,9 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use windlass::CustomResource;
 use windlass::resource::{Resource, ResourceExt};
 use windlass::store::Index;
+use windlass::{CustomResource, Projection};
 
 /// A custom resource of about 1 KB.
 #[derive(CustomResource, Clone, Debug)]
@@ -43,6 +43,25 @@ pub struct WidgetCondition {
     r#type: String,
 }
 
+/// What an operator that looks at Pods needs of one: six fields beside the metadata.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod)]
+pub struct PodView {
+    metadata: ObjectMeta,
+    #[projection(path = "spec.nodeName")]
+    node: Option<String>,
+    #[projection(path = "spec.serviceAccountName")]
+    account: Option<String>,
+    #[projection(path = "spec.restartPolicy")]
+    restart_policy: Option<String>,
+    #[projection(path = "status.phase")]
+    phase: Option<String>,
+    #[projection(path = "status.podIP")]
+    address: Option<String>,
+    #[projection(path = "status.startTime")]
+    start: Option<String>,
+}
+
 /// A kind as a driver uses it.
 pub trait Read: Resource {
     /// Objects by the app that they belong to.
@@ -57,6 +76,10 @@ pub trait Read: Resource {
 }
 
 impl Read for Pod {
+    const OTHER: Index<Self, String> = Index::on_path("node", &["spec", "nodeName"]);
+}
+
+impl Read for PodView {
     const OTHER: Index<Self, String> = Index::on_path("node", &["spec", "nodeName"]);
 }
 

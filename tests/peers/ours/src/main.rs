@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::Pod;
 use measure::{Args, Kind, Meter};
+use windlass::store::Representation;
 
-use kinds::Widget;
+use kinds::{PodView, Widget};
 use subject::Ours;
 
 fn main() -> io::Result<()> {
@@ -21,18 +22,29 @@ fn main() -> io::Result<()> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let meter = Arc::new(Meter::default());
-    match (args.kind, args.mode.as_str()) {
-        (Kind::Pod, "compact") => measure_as::<Pod>(&args, &meter, &runtime),
-        (Kind::Widget, "compact") => measure_as::<Widget>(&args, &meter, &runtime),
-        (kind, mode) => Err(io::Error::other(format!("no mode {mode:?} for {kind:?}"))),
+    let form = match args.mode.as_str() {
+        // A projection is a type; the cache keeps it decoded by itself.
+        "compact" | "projection" => Representation::Compact,
+        "typed" => Representation::Typed,
+        "metadata" => Representation::Metadata,
+        "cold" => Representation::Cold,
+        mode => return Err(io::Error::other(format!("no mode {mode:?}"))),
+    };
+    let is_projection = args.mode == "projection";
+    match args.kind {
+        Kind::Pod if is_projection => measure_as::<PodView>(&args, form, &meter, &runtime),
+        Kind::Pod => measure_as::<Pod>(&args, form, &meter, &runtime),
+        Kind::Widget if is_projection => Err(io::Error::other("no mode: Widgets are small")),
+        Kind::Widget => measure_as::<Widget>(&args, form, &meter, &runtime),
     }
 }
 
 fn measure_as<K: kinds::Read>(
     args: &Args,
+    form: Representation,
     meter: &Arc<Meter>,
     runtime: &tokio::runtime::Runtime,
 ) -> io::Result<()> {
-    let mut ours = Ours::<K>::new(args, meter, runtime)?;
+    let mut ours = Ours::<K>::new(args, form, meter, runtime)?;
     measure::run(args, meter, &mut ours)
 }

@@ -11,10 +11,10 @@ use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use windlass::client::{Client, ClientConfig};
 use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
-use windlass::informer::{Informer, InformerRegistry};
+use windlass::informer::{CacheOptions, Informer, InformerRegistry};
 use windlass::manager::{Manager, Running};
 use windlass::resource::{ObjectKey, ResourceExt};
-use windlass::store::Store;
+use windlass::store::{Representation, Store};
 
 use crate::kinds::Read;
 use crate::queue;
@@ -26,6 +26,7 @@ const FLIGHT: usize = 20_000;
 pub struct Ours<'a, K: Read> {
     runtime: &'a Runtime,
     client: Client,
+    form: Representation,
     meter: Arc<Meter>,
     sleep: Arc<AtomicU64>,
     controller: bool,
@@ -58,7 +59,12 @@ impl<K: Read> Reconciler for Noop<K> {
 }
 
 impl<'a, K: Read> Ours<'a, K> {
-    pub fn new(args: &Args, meter: &Arc<Meter>, runtime: &'a Runtime) -> io::Result<Self> {
+    pub fn new(
+        args: &Args,
+        form: Representation,
+        meter: &Arc<Meter>,
+        runtime: &'a Runtime,
+    ) -> io::Result<Self> {
         let _entered = runtime.enter();
         let config = ClientConfig::new(&args.server).map_err(io::Error::other)?;
         let client = Client::builder().config(config).build().map_err(io::Error::other)?;
@@ -67,6 +73,7 @@ impl<'a, K: Read> Ours<'a, K> {
         Ok(Self {
             runtime,
             client,
+            form,
             meter: Arc::clone(meter),
             sleep: Arc::default(),
             controller: args.controller,
@@ -77,6 +84,10 @@ impl<'a, K: Read> Ours<'a, K> {
             running: None,
             stop: CancellationToken::new(),
         })
+    }
+
+    fn options(&self) -> CacheOptions {
+        CacheOptions::default().representation(self.form)
     }
 
     fn start_controller(&mut self) -> InformerRegistry {
@@ -93,6 +104,7 @@ impl<'a, K: Read> Ours<'a, K> {
             .without_health()
             .without_metrics()
             .without_signals()
+            .cache::<K>(self.options())
             .controller_with(noop, wiring);
         let running = manager.start();
         let informers = running.informers().clone();
@@ -103,7 +115,15 @@ impl<'a, K: Read> Ours<'a, K> {
     /// The cache alone has two indexes, as an operator's would.
     fn start_cache(&mut self) -> InformerRegistry {
         let informers = InformerRegistry::new(self.client.clone(), Vec::new());
-        let store = informers.informer::<K>().store();
+        if let Some(info) = K::static_info()
+            && let Err(error) = informers.set_options(info, self.options())
+        {
+            panic!("{error}");
+        }
+        let informer = informers.informer::<K>();
+        let store = informer.store();
+        // Without a user an informer ends.
+        self.informer = Some(informer);
         store.ensure_index(K::APP);
         store.ensure_index(K::OTHER);
         let (registry, stop) = (informers.clone(), self.stop.clone());

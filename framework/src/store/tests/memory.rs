@@ -1,0 +1,136 @@
+//! What objects cost: bytes after many updates, and allocations of what did not change.
+
+use super::*;
+
+/// An object of about `size` bytes.
+fn sized(at: usize, version: u64, size: usize) -> Value {
+    let mut object = config_map(&format!("pod-{at:05}"), "u-1", version);
+    object["metadata"]["labels"] = json!({"app": format!("app-{}", at / 20)});
+    object["data"] = json!({"host": format!("node-{}", at % 7), "filler": "x".repeat(size)});
+    object
+}
+
+/// The resident goal: no more than 1.2 times the memory of the first sync after 20 updates of each
+/// object, whose sizes go up and down.
+#[test]
+fn after_twenty_updates_of_each_object_the_store_holds_what_it_held() {
+    const OBJECTS: usize = 2_000;
+    let core = core();
+    let store = store(&core);
+    store.ensure_index(BY_HOST);
+    let size = |at: usize, round: usize| 5_600 + (at * 37 + round * 53) % 81;
+    let round = |round: usize| {
+        let version = |at: usize| (round * OBJECTS + at + 1) as u64;
+        for part in (0..OBJECTS).collect::<Vec<_>>().chunks(100) {
+            let put = |at: &usize| {
+                let object = sized(*at, version(*at), size(*at, round));
+                Delta::Put(sighting(&core, &object, Run::default()))
+            };
+            core.apply(part.iter().map(put).collect());
+        }
+    };
+    round(0);
+    let first = store.stats();
+    (1..=20).for_each(round);
+    let last = store.stats();
+    assert_eq!(last.objects, OBJECTS);
+    let waste = last.resident_bytes as f64 / last.payload_bytes as f64;
+    assert!(waste < 1.15, "{waste} of {last:?}");
+    let growth = last.resident_bytes as f64 / first.resident_bytes as f64;
+    assert!(growth < 1.1, "{growth}: {first:?}, then {last:?}");
+    let held: usize = store.list().iter().map(|cached| cached.raw().len()).sum();
+    assert_eq!(last.payload_bytes, held);
+}
+
+#[test]
+fn what_is_counted_is_what_is_there_and_goes_when_objects_do() {
+    let core = core();
+    let store = store(&core);
+    store.ensure_index(BY_HOST);
+    let empty = store.stats();
+    for at in 0..500 {
+        put(&core, &sized(at, at as u64 + 1, 700 + at));
+    }
+    let full = store.stats();
+    assert_eq!(
+        (full.objects, full.indexes, full.index_values, full.index_entries),
+        (500, 1, 7, 500)
+    );
+    assert!(full.resident_bytes > full.payload_bytes);
+    let per_object = (full.resident_bytes - full.payload_bytes) / 500;
+    assert!(per_object < 400, "{per_object} bytes beside the payload");
+    core.apply(vec![listed(9, "1000", Milestone::Listed)]);
+    let gone = store.stats();
+    assert_eq!((gone.objects, gone.index_entries, gone.payload_bytes), (0, 0, 0));
+    let left = gone.resident_bytes - gone.spare_bytes - empty.resident_bytes;
+    assert!(left < 20_000, "{left} bytes are left of {full:?}");
+}
+
+/// Part 6 of the cache: a list of what is cached already costs a look at the metadata.
+#[test]
+fn an_unchanged_object_of_a_relist_costs_no_allocation() {
+    const OBJECTS: usize = 1_000;
+    let core = core();
+    let store = store(&core);
+    store.ensure_index(BY_HOST);
+    let bodies: Vec<String> =
+        (0..OBJECTS).map(|at| sized(at, at as u64 + 1, 700).to_string()).collect();
+    let mut batch = Vec::with_capacity(OBJECTS + 1);
+    let list = |run: u32, batch: &mut Vec<_>| {
+        for body in &bodies {
+            let skim = Skim::of(body.as_bytes()).unwrap();
+            let object = core.same_version(&skim).unwrap_or_else(|| core.object(&skim));
+            let run = Run { epoch: 0, number: run };
+            batch.push(Delta::Put(Sighting { object, run, is_initial: false }));
+        }
+    };
+    list(1, &mut batch);
+    assert_eq!(core.apply(std::mem::take(&mut batch)).events.len(), OBJECTS);
+    batch.reserve(OBJECTS + 1);
+    let seen = allocation_counter::measure(|| list(2, &mut batch));
+    assert_eq!(seen.count_total, 0, "to find out that they are the same");
+    batch.push(listed(2, "5000", Milestone::Listed));
+    let applied = allocation_counter::measure(|| {
+        assert!(core.apply(std::mem::take(&mut batch)).events.is_empty());
+    });
+    // A few for each lock that is taken, none for an object.
+    assert!(applied.count_total < 40, "{}", applied.count_total);
+    assert_eq!(store.len(), OBJECTS);
+}
+
+/// An update takes the buffer that the version before last has left.
+#[test]
+fn an_update_of_the_same_size_allocates_the_object_and_no_bytes() {
+    let core = core();
+    let store = store(&core);
+    store.ensure_index(BY_HOST);
+    for version in 1..=3 {
+        put(&core, &sized(1, version, 5_000));
+    }
+    let body = sized(1, 9, 5_000).to_string();
+    let counted = allocation_counter::measure(|| {
+        let object = core.object(&Skim::of(body.as_bytes()).unwrap());
+        let seen = Sighting { object, run: Run::default(), is_initial: false };
+        assert_eq!(core.apply(vec![Delta::Put(seen)]).events.len(), 1);
+    });
+    assert!(counted.bytes_total < 2_000, "{} bytes", counted.bytes_total);
+    assert!(counted.count_total < 12, "{} allocations", counted.count_total);
+}
+
+/// Reading by key allocates nothing, reading by index the result.
+#[test]
+fn a_lookup_allocates_its_result_and_nothing_else() {
+    let core = core();
+    let store = store(&core);
+    store.ensure_index(BY_HOST);
+    for at in 0..200 {
+        put(&core, &sized(at, at as u64 + 1, 100));
+    }
+    let a = key("pod-00003");
+    let get = allocation_counter::measure(|| assert!(store.get(&a).is_some()));
+    assert_eq!(get.count_total, 0);
+    let lookup = allocation_counter::measure(|| {
+        assert_eq!(store.by_index(BY_HOST, "node-3").len(), 29);
+    });
+    assert_eq!(lookup.count_total, 1);
+}

@@ -1,0 +1,63 @@
+//! What this process wrote, beside what the watch shows.
+
+use std::time::Duration;
+
+use super::*;
+
+/// G-C8.
+#[tokio::test(start_paused = true)]
+async fn an_own_write_is_seen_at_once_by_every_kind_of_read() {
+    let core = core();
+    let store = store(&core);
+    put(&core, &with_host("a", 1, "x"));
+    store.ensure_index(BY_HOST);
+    wrote(&core, &with_host("a", 5, "y"));
+    wrote(&core, &with_host("new", 6, "y"));
+    assert_eq!(store.get(&key("a")).unwrap().head().resource_version(), "5");
+    assert_eq!(store.get_seen(&key("a")).unwrap().head().resource_version(), "1");
+    assert_eq!(names(&store.list()), ["a", "new"]);
+    assert_eq!(store.len(), 2);
+    assert_eq!(names(&store.by_index(BY_HOST, "y")), ["a", "new"]);
+    assert!(store.by_index(BY_HOST, "x").is_empty());
+    core.deleted(&key("a"), "u");
+    assert!(store.get(&key("a")).is_none());
+    assert_eq!(names(&store.list()), ["new"]);
+}
+
+/// G-C8.
+#[tokio::test(start_paused = true)]
+async fn an_own_write_gives_way_to_the_watch_and_to_time() {
+    let core = core();
+    let store = store(&core);
+    put(&core, &with_host("a", 1, "x"));
+    wrote(&core, &with_host("a", 5, "y"));
+    put(&core, &with_host("a", 4, "z"));
+    assert_eq!(store.get(&key("a")).unwrap().head().resource_version(), "5");
+    put(&core, &with_host("a", 6, "z"));
+    assert_eq!(store.get(&key("a")).unwrap().head().resource_version(), "6");
+
+    wrote(&core, &with_host("a", 9, "y"));
+    assert_eq!(delete(&core, &with_host("a", 10, "y")), ["-a/u@6"]);
+    assert!(store.get(&key("a")).is_none(), "a deletion after the write ends it");
+    wrote(&core, &with_host("a", 9, "y"));
+    assert!(store.get(&key("a")).is_none(), "and a late answer does not bring it back");
+
+    wrote(&core, &with_host("b", 20, "y"));
+    tokio::time::advance(Duration::from_secs(9)).await;
+    assert!(store.get(&key("b")).is_some() && !store.is_stale(&key("b")));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(store.get(&key("b")).is_none() && store.is_stale(&key("b")));
+    relist(&core, 2, "30", &[]);
+    assert!(!store.is_stale(&key("b")), "the list is later than the write and does not show it");
+}
+
+/// A list that was taken before an own write does not undo it.
+#[tokio::test(start_paused = true)]
+async fn an_own_creation_survives_a_list_that_is_older() {
+    let core = core();
+    wrote(&core, &config_map("a", "u", 20));
+    relist(&core, 1, "19", &[]);
+    assert!(store(&core).get(&key("a")).is_some());
+    relist(&core, 2, "21", &[]);
+    assert!(store(&core).get(&key("a")).is_none());
+}
