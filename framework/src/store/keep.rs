@@ -235,3 +235,6 @@ impl Home {
             .ok()
     }
 }
+
+#[cfg(test)]
+mod tests;
