@@ -86,7 +86,7 @@ pub fn kept(object: &[u8]) -> Option<Box<[u8]>> {
 }
 
 /// The values of an index over `path`.
-pub fn values(object: &[u8], path: &[&str]) -> Vec<String> {
+pub fn values(object: &[u8], path: &[&'static str]) -> Vec<String> {
     let mut values = Vec::new();
     values_at(object, path, &mut values);
     values

@@ -142,7 +142,8 @@ impl InformerRegistry {
                 (namespace.cloned(), (inner.sources)(info, namespace.map(String::as_str)))
             })
             .collect();
-        let store = store::Core::new(info.clone(), inner.seams.clock.clone());
+        let seed = inner.seams.entropy.fork("store").next_u64();
+        let store = store::Core::seeded(info.clone(), inner.seams.clock.clone(), seed);
         Core::new(store, scopes, inner.seams.clone(), Arc::clone(&inner.habits))
     }
 

@@ -27,6 +27,11 @@ impl ObjectKey {
         }
     }
 
+    /// A key of the local cluster whose namespace is shared with others.
+    pub(crate) fn interned(namespace: Option<Arc<str>>, name: &str) -> Self {
+        Self { cluster: ClusterId::default(), namespace, name: Arc::from(name) }
+    }
+
     /// The same name in another cluster.
     #[must_use]
     pub fn in_cluster(mut self, cluster: ClusterId) -> Self {

@@ -1,12 +1,12 @@
 //! How deltas change the store: version by version, deletions never lost, relists as differences.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::core::{Slot, State};
-use super::index::Terms;
 use super::object::Object;
+use super::slots::{Id, Slot, parts};
+use super::state::State;
+use super::values::{Part, Values};
 use super::version::order;
 use crate::delta::{Delta, Keyed};
 use crate::resource::ObjectKey;
@@ -57,6 +57,18 @@ pub(crate) struct Mark {
     pub(crate) what: Milestone,
 }
 
+impl Mark {
+    /// May objects be gone that were not told as deleted?
+    pub(super) fn sweeps(&self) -> bool {
+        matches!(self.what, Milestone::Listed | Milestone::Absent)
+    }
+
+    /// Is an object gone that was last seen in `run`?
+    fn takes(&self, run: Run) -> bool {
+        run < self.run || self.what == Milestone::Absent
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Milestone {
     /// Everything up to this version has been told.
@@ -96,36 +108,55 @@ pub(crate) struct Applied {
     pub(crate) marks: Vec<Mark>,
     /// States that were not newer than the cached ones.
     pub(crate) dropped: u64,
+    /// What was dropped: freed by whoever drops this, outside of the lock.
+    stale: Vec<Sighting>,
+}
+
+impl Applied {
+    fn drop_stale(&mut self, seen: Sighting) {
+        self.dropped += 1;
+        self.stale.push(seen);
+    }
 }
 
 impl State {
+    /// Applies deltas that are no sweeping marks; `parts` has the index values of each.
     pub(super) fn apply(
         &mut self,
-        batch: Vec<Delta<Sighting, Mark>>,
-        mut terms: BTreeMap<usize, Vec<Terms>>,
-    ) -> Applied {
-        let mut applied = Applied::default();
-        for (at, delta) in batch.into_iter().enumerate() {
+        batch: impl Iterator<Item = Delta<Sighting, Mark>>,
+        values: &Values,
+        parts: &[Part],
+        applied: &mut Applied,
+    ) {
+        for (at, delta) in batch.enumerate() {
             match delta {
                 Delta::Put(seen) => {
-                    self.put(seen, terms.remove(&at).unwrap_or_default(), &mut applied);
+                    let part = parts.get(at).cloned().unwrap_or_default();
+                    self.put(seen, values, &part, applied);
                 }
-                Delta::Delete(last) => self.delete(&last, &mut applied),
+                Delta::Delete(last) => self.delete(last, applied),
                 Delta::Mark(mark) => {
-                    self.mark(&mark, &mut applied);
+                    self.settle(&mark);
                     applied.marks.push(mark);
                 }
             }
         }
-        applied
     }
 
-    fn put(&mut self, seen: Sighting, mut terms: Vec<Terms>, applied: &mut Applied) {
-        let key = seen.object.key();
+    fn put(&mut self, seen: Sighting, values: &Values, part: &Part, applied: &mut Applied) {
+        let key = parts(seen.object.key());
         self.own.seen(&seen.object);
-        let Some(slot) = self.slots.get_mut(key) else {
-            return self.add(seen, terms, applied);
+        let hash = self.slots.hash(key);
+        let Some(id) = self.slots.find_hashed(hash, key) else {
+            if self.is_buried(&seen) {
+                return applied.drop_stale(seen);
+            }
+            let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
+            self.occupy(hash, slot, values, part);
+            let Sighting { object: new, is_initial, .. } = seen;
+            return applied.events.push(Event::Added { new, is_initial });
         };
+        let Some(slot) = self.slots.at_mut(id) else { return };
         if Arc::ptr_eq(&slot.object, &seen.object) {
             slot.run = slot.run.max(seen.run);
             return;
@@ -135,14 +166,10 @@ impl State {
             .flatten();
         if matches!(order, Some(Ordering::Less | Ordering::Equal)) {
             slot.run = slot.run.max(seen.run);
-            applied.dropped += 1;
-            return;
+            return applied.drop_stale(seen);
         }
-        terms.resize_with(self.tables.len(), Terms::default);
-        let new = Slot { object: Arc::clone(&seen.object), run: seen.run, terms };
-        let old = std::mem::replace(slot, new);
-        self.bytes = self.bytes + seen.object.content().len() - old.object.content().len();
-        self.relink(seen.object.key(), &old.terms);
+        let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
+        let Some(old) = self.exchange(id, slot, values, part) else { return };
         if old.object.head().uid() == seen.object.head().uid() {
             applied.events.push(Event::Updated { old: old.object, new: seen.object });
         } else {
@@ -151,26 +178,19 @@ impl State {
         }
     }
 
-    fn add(&mut self, seen: Sighting, mut terms: Vec<Terms>, applied: &mut Applied) {
-        let key = seen.object.key();
-        if self.tombstones.get(key).is_some_and(|(_, run)| run.epoch == seen.run.epoch)
+    /// Is it older than the deletion of its key?
+    fn is_buried(&self, seen: &Sighting) -> bool {
+        let deleted = self.tombstones.run(seen.object.key());
+        deleted.is_some_and(|run| run.epoch == seen.run.epoch)
             && self.tombstones.covers(&seen.object)
-        {
-            applied.dropped += 1;
-            return;
-        }
-        terms.resize_with(self.tables.len(), Terms::default);
-        self.link(key, &terms);
-        self.bytes += seen.object.content().len();
-        let slot = Slot { object: Arc::clone(&seen.object), run: seen.run, terms };
-        self.slots.insert(key.clone(), slot);
-        applied.events.push(Event::Added { new: seen.object, is_initial: seen.is_initial });
     }
 
-    fn delete(&mut self, last: &Sighting, applied: &mut Applied) {
+    fn delete(&mut self, last: Sighting, applied: &mut Applied) {
         let (key, version) = (last.object.key(), last.object.version());
         let uid = last.object.head().uid();
-        if let Some(slot) = self.slots.get(key)
+        let id = self.slots.find(parts(key));
+        let slot = id.and_then(|id| self.slots.at(id));
+        if let Some(slot) = slot
             && slot.run.epoch == last.run.epoch
         {
             let is_stale = match order(version, slot.object.version()) {
@@ -178,37 +198,51 @@ impl State {
                 None => slot.object.head().uid() != uid && !uid.is_empty(),
             };
             if is_stale {
-                applied.dropped += 1;
-                return;
+                return applied.drop_stale(last);
             }
         }
+        let final_state_unknown = slot.is_some_and(|slot| slot.object.head().uid() != uid);
         self.own.seen_gone(key, uid, version);
         self.tombstones.add(key, version, last.run);
-        let Some(slot) = self.slots.get(key) else { return };
-        let final_state_unknown = slot.object.head().uid() != uid;
         // The state that listeners know is the one to take back, even if the deletion shows a later.
-        self.remove(&key.clone(), final_state_unknown, applied);
+        if let Some(id) = id {
+            self.remove(id, final_state_unknown, applied);
+        }
+        applied.stale.push(last);
     }
 
-    fn remove(&mut self, key: &ObjectKey, final_state_unknown: bool, applied: &mut Applied) {
-        if let Some(slot) = self.slots.remove(key) {
-            self.unlink(key, &slot.terms);
-            self.bytes -= slot.object.content().len();
+    fn remove(&mut self, id: Id, final_state_unknown: bool, applied: &mut Applied) {
+        if let Some(slot) = self.vacate(id) {
             applied.events.push(Event::Deleted { last: slot.object, final_state_unknown });
         }
     }
 
-    fn relink(&mut self, key: &ObjectKey, old: &[Terms]) {
-        let Some(new) = self.slots.get(key).map(|slot| &slot.terms) else { return };
-        for ((table, old), new) in self.tables.iter_mut().zip(old).zip(new) {
-            if old != new {
-                table.unlink(key, old);
-                table.link(key, new);
+    /// What a mark says is gone, in key order.
+    pub(super) fn swept(&self, mark: &Mark) -> Vec<ObjectKey> {
+        if !mark.sweeps() {
+            return Vec::new();
+        }
+        let mut gone = self.ids_of(mark.namespace.as_deref());
+        gone.retain(|id| self.slots.at(*id).is_some_and(|slot| mark.takes(slot.run)));
+        gone.sort_unstable_by(|a, b| self.compare(*a, *b));
+        let keys = gone.into_iter().filter_map(|id| self.slots.object(id));
+        keys.map(|object| object.key().clone()).collect()
+    }
+
+    /// Removes what `swept` found, as far as it is still there unseen.
+    pub(super) fn sweep(&mut self, mark: &Mark, gone: &[ObjectKey], applied: &mut Applied) {
+        for key in gone {
+            let id = self.slots.find(parts(key));
+            if let Some(id) = id
+                && self.slots.at(id).is_some_and(|slot| mark.takes(slot.run))
+            {
+                self.remove(id, true, applied);
             }
         }
     }
 
-    fn mark(&mut self, mark: &Mark, applied: &mut Applied) {
+    /// What a mark says about own writes and tombstones; what it sweeps is gone already.
+    fn settle(&mut self, mark: &Mark) {
         let namespace = mark.namespace.as_deref();
         let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
         match mark.what {
@@ -216,20 +250,12 @@ impl State {
             Milestone::NewEpoch => return self.own.forget(&within),
             Milestone::Listed | Milestone::Absent => {}
         }
-        let gone: Vec<ObjectKey> = self
-            .slots_of(namespace)
-            .filter(|(_, slot)| slot.run < mark.run || mark.what == Milestone::Absent)
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in &gone {
-            self.remove(key, true, applied);
-        }
         self.tombstones.forget(&within);
         if mark.what == Milestone::Absent {
             self.own.forget(&within);
         } else if !self.own.is_empty() {
             let slots = &self.slots;
-            let absent = |key: &ObjectKey| within(key) && !slots.contains_key(key);
+            let absent = |key: &ObjectKey| within(key) && slots.find(parts(key)).is_none();
             self.own.listed(&mark.resource_version, &absent);
         }
     }

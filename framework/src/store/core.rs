@@ -1,69 +1,64 @@
-//! The store without its type: slots by key, indexes, tombstones, own writes, behind one lock.
+//! The store without its type: who may change what, and when the lock is held.
 //!
 //! Only the informer's task changes slots, so that what it tells listeners is what it did. User code
-//! (index functions, decoding) never runs under the lock.
+//! (index functions, decoding) never runs under the lock, and neither bytes nor index values are
+//! prepared or freed under it.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::ops::Bound;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
-use super::apply::{Applied, Mark, Run, Sighting};
-use super::index::{Evaluate, IndexId, Table, Terms};
+use super::apply::{Applied, Mark, Sighting};
+use super::convert::Conversion;
+use super::index::{Evaluator, IndexId};
 use super::keep::Mode;
-use super::object::{Home, KeyParts, Object};
-use super::own::Overlay;
+use super::object::{Home, Object};
+use super::reads::Order;
+use super::slots::{Id, parts};
+use super::state::State;
+use super::stats::StoreStats;
+use super::table::Table;
+use super::values::{Part, Plan, Values};
 use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::resource::{ClusterId, ObjectKey, ResourceInfo};
 use crate::wire::Skim;
 
+/// Deltas applied under one lock: some 50 µs, so that no reader waits for long.
+const BATCH: usize = 128;
+
 /// The cache of one kind.
 pub(crate) struct Core {
-    home: Arc<Home>,
-    clock: Clock,
+    pub(super) home: Arc<Home>,
+    pub(super) clock: Clock,
     pub(super) state: RwLock<State>,
+    /// The order of keys when somebody last listed all. Locked after `state`.
+    pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
     invalid: Mutex<BTreeMap<ObjectKey, Arc<str>>>,
 }
 
-#[derive(Default)]
-pub(super) struct State {
-    pub(super) slots: BTreeMap<ObjectKey, Slot>,
-    pub(super) tables: Vec<Table>,
-    pub(super) tombstones: Tombstones,
-    pub(super) own: Overlay,
-    pub(super) bytes: usize,
-}
-
-/// An object in the store.
-pub(super) struct Slot {
-    pub(super) object: Arc<Object>,
-    /// The last run that saw it.
-    pub(super) run: Run,
-    /// Its values, one entry per table.
-    pub(super) terms: Vec<Terms>,
-}
-
 impl Core {
-    /// A store that keeps compact bytes.
+    /// As [`seeded`](Self::seeded), with a fixed seed.
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
-        Self::with_mode(info, clock, Mode::default())
+        Self::seeded(info, clock, 0)
     }
 
-    /// A store that keeps its objects as `mode` says.
-    pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode) -> Arc<Self> {
-        if mode.lacks_feature() {
-            tracing::warn!(
-                resource = %info,
-                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
-            );
-        }
+    /// An empty cache of compact objects; `seed` decides where things stand in memory and nothing
+    /// else.
+    pub(crate) fn seeded(info: ResourceInfo, clock: Clock, seed: u64) -> Arc<Self> {
+        Self::with_mode(info, clock, seed, Mode::default())
+    }
+
+    /// An empty cache that keeps objects as `mode` says.
+    pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, seed: u64, mode: Mode) -> Arc<Self> {
+        mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             home: Arc::new(Home::new(info, Weak::clone(me), mode)),
             clock,
-            state: RwLock::default(),
+            state: RwLock::new(State::new(seed)),
+            order: Mutex::default(),
             invalid: Mutex::default(),
         })
     }
@@ -72,31 +67,29 @@ impl Core {
         &self.home.info
     }
 
-    /// An object of this store's kind, not put into it.
+    /// An object of this store's kind, not put into it. Its key is that of the cached version.
     pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
-        let home = &self.home;
-        home.transformed(skim).unwrap_or_else(|| Object::new(home.key_of(skim), skim, home))
-    }
-
-    /// The cached object, when it is the very version that `skim` shows.
-    pub(crate) fn same_version(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
-        let key = (ClusterId::default(), skim.namespace.as_deref(), &*skim.name);
-        let state = self.state.read();
-        let object = &state.slots.get(&key as &dyn KeyParts)?.object;
-        let is_same = object.version() == skim.resource_version && object.head().uid() == skim.uid;
-        (is_same && !skim.resource_version.is_empty()).then(|| Arc::clone(object))
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        let now = self.clock.now();
-        let state = self.state.read();
-        let mut len = state.slots.len();
-        for key in state.own.keys() {
-            let seen = state.slots.get(key).map(|slot| &slot.object);
-            len -= usize::from(seen.is_some());
-            len += usize::from(state.own.resolve(key, seen, now).is_some());
+        let known = {
+            let state = self.state.read();
+            state.slots.get(skimmed(skim)).map(|slot| slot.object.key().clone())
+        };
+        let key = known.unwrap_or_else(|| {
+            let namespace = skim.namespace.as_deref();
+            ObjectKey::interned(namespace.map(|name| self.home.namespace(name)), &skim.name)
+        });
+        match self.home.transformed(&key, skim) {
+            Some(object) => object,
+            None => Object::new(key, skim, &self.home),
         }
-        len
+    }
+
+    /// The cached object, when it is the very version that `skim` shows. Allocates nothing.
+    pub(crate) fn same_version(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
+        let state = self.state.read();
+        let object = &state.slots.get(skimmed(skim))?.object;
+        let head = object.head();
+        let is_same = head.resource_version() == skim.resource_version && head.uid() == skim.uid;
+        (is_same && !skim.resource_version.is_empty()).then(|| Arc::clone(object))
     }
 
     /// Number of objects that the watch has shown.
@@ -104,222 +97,173 @@ impl Core {
         self.state.read().slots.len()
     }
 
-    /// The objects that the watch has shown, in key order.
-    pub(crate) fn content(&self) -> Vec<Arc<Object>> {
-        self.state.read().slots.values().map(|slot| Arc::clone(&slot.object)).collect()
-    }
-
-    /// Bytes of all bodies.
+    /// Bytes of all contents.
     pub(crate) fn bytes(&self) -> usize {
-        self.state.read().bytes
+        self.state.read().payload
     }
 
-    pub(crate) fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+    /// What the cache holds and costs.
+    pub(crate) fn stats(&self) -> StoreStats {
         let state = self.state.read();
-        let seen = state.slots.get(key).map(|slot| &slot.object);
-        state.own.resolve(key, seen, self.clock.now()).map(Arc::clone)
-    }
-
-    /// The object that the watch has shown, whatever this process wrote.
-    pub(crate) fn get_seen(&self, key: &ObjectKey) -> Option<Arc<Object>> {
-        self.state.read().slots.get(key).map(|slot| Arc::clone(&slot.object))
-    }
-
-    /// The objects of a namespace (`None`: all) that `keep` keeps, in key order, from one moment.
-    pub(crate) fn collect(
-        &self,
-        namespace: Option<&str>,
-        keep: &dyn Fn(&Object) -> bool,
-    ) -> Vec<Arc<Object>> {
-        let now = self.clock.now();
-        let state = self.state.read();
-        let mut found: Vec<_> = state
-            .slots_of(namespace)
-            .filter_map(|(key, slot)| state.own.resolve(key, Some(&slot.object), now))
-            .filter(|object| keep(object))
-            .map(Arc::clone)
-            .collect();
-        let unseen = state.own.keys().filter(|key| !state.slots.contains_key(*key));
-        let unseen = unseen.filter(|key| namespace.is_none() || key.namespace() == namespace);
-        let seen = found.len();
-        found.extend(
-            unseen
-                .filter_map(|key| state.own.resolve(key, None, now))
-                .filter(|object| keep(object))
-                .map(Arc::clone),
-        );
-        if found.len() > seen {
-            found.sort_by(|a, b| a.key().cmp(b.key()));
+        let ready = || state.tables.iter().filter(|table| table.is_ready);
+        let tables: usize = state.tables.iter().map(Table::resident).sum();
+        let structure = state.slots.resident() + state.namespaces.resident() + tables;
+        StoreStats {
+            objects: state.slots.len(),
+            namespaces: state.namespaces.len(),
+            payload_bytes: state.payload,
+            resident_bytes: state.resident + structure + self.home.memory.free(),
+            spare_bytes: self.home.memory.free(),
+            indexes: ready().count(),
+            index_values: ready().map(Table::values).sum(),
+            index_entries: ready().map(Table::entries).sum(),
+            tombstones: state.tombstones.len(),
+            own_writes: state.own.len(),
         }
-        found
     }
 
-    /// The objects with `term` in an index that the store has.
-    pub(crate) fn lookup(&self, id: IndexId, term: &str) -> Option<Vec<Arc<Object>>> {
-        let now = self.clock.now();
-        let state = self.state.read();
-        let table = state.tables.iter().find(|table| table.id == id)?;
-        if state.own.is_empty() {
-            let slots = table.keys(term).filter_map(|key| state.slots.get(key));
-            return Some(slots.map(|slot| Arc::clone(&slot.object)).collect());
-        }
-        let mut found = BTreeMap::new();
-        let mut unindexed = Vec::new();
-        for key in table.keys(term) {
-            let seen = state.slots.get(key).map(|slot| &slot.object);
-            if let Some(object) = state.own.resolve(key, seen, now) {
-                found.insert(key.clone(), Arc::clone(object));
+    /// Builds an index, unless the store has it. The objects that change meanwhile are kept in it by
+    /// whoever changes them, so it takes one pass over the others.
+    pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) {
+        {
+            let mut state = self.state.write();
+            match state.tables.iter().find(|table| table.id == id) {
+                Some(table) if table.is_ready => return,
+                Some(_) => {}
+                None => state.install(|hasher| Table::new(id, evaluator.clone(), hasher)),
             }
         }
-        for key in state.own.keys() {
-            let seen = state.slots.get(key).map(|slot| &slot.object);
-            let shown = state.own.resolve(key, seen, now);
-            if let Some(own) = shown.filter(|shown| !seen.is_some_and(|s| Arc::ptr_eq(s, shown))) {
-                found.remove(key);
-                unindexed.push(Arc::clone(own));
-            }
-        }
-        let evaluator = Arc::clone(&table.evaluator);
-        drop(state);
-        for own in unindexed {
-            if evaluator.terms(&own, &mut None).iter().any(|own| **own == *term) {
-                found.insert(own.key().clone(), own);
-            }
-        }
-        Some(found.into_values().collect())
-    }
-
-    /// Builds an index, unless the store has it.
-    pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Arc<dyn Evaluate>) {
-        let mut known: BTreeMap<ObjectKey, (Arc<Object>, Terms)> = BTreeMap::new();
-        // Values are computed outside the lock; each round has only the objects to do that changed
-        // during the round before.
-        loop {
-            let missing = {
-                let state = self.state.upgradable_read();
-                if state.tables.iter().any(|table| table.id == id) {
-                    return;
-                }
-                let missing = state.missing(&known);
-                if missing.is_empty() {
-                    let mut state = parking_lot::RwLockUpgradableReadGuard::upgrade(state);
-                    state.install(Table::new(id, Arc::clone(evaluator)), &mut known);
-                    return;
-                }
-                missing
+        let plan = Plan::new([evaluator]);
+        let mut from = 0;
+        while let Some(objects) = self.objects_from(&mut from) {
+            let mut values = Values::default();
+            let evaluate = |(id, object): (Id, Arc<Object>)| {
+                let part = plan.evaluate(&object, &object, &mut values);
+                (id, object, part)
             };
-            for object in missing {
-                let terms = evaluator.terms(&object, &mut None);
-                known.insert(object.key().clone(), (object, terms));
+            let objects: Vec<_> = objects.into_iter().map(evaluate).collect();
+            let mut state = self.state.write();
+            let State { slots, tables, .. } = &mut *state;
+            let Some(table) = tables.iter_mut().find(|table| table.id == id) else { return };
+            for (id, object, part) in &objects {
+                if slots.object(*id).is_some_and(|now| Arc::ptr_eq(now, object)) {
+                    table.set(*id, values.of(part, 0), slots);
+                }
             }
+        }
+        let mut state = self.state.write();
+        if let Some(table) = state.tables.iter_mut().find(|table| table.id == id) {
+            table.is_ready = true;
         }
     }
 
-    /// Applies a batch under one lock and says what changed.
-    pub(crate) fn apply(&self, mut batch: Vec<Delta<Sighting, Mark>>) -> Applied {
-        let kept = self.keep(&mut batch);
-        let applied = loop {
-            let (evaluators, terms) = self.evaluate(&batch, &kept.came);
+    /// Some objects, from a place on; `None` when there are no more places.
+    fn objects_from(&self, from: &mut usize) -> Option<Vec<(Id, Arc<Object>)>> {
+        let state = self.state.read();
+        let ids = *from..state.slots.places().min(*from + BATCH);
+        if ids.is_empty() {
+            return None;
+        }
+        *from = ids.end;
+        let object = |id| Some((id as Id, Arc::clone(state.slots.object(id as Id)?)));
+        Some(ids.filter_map(object).collect())
+    }
+
+    /// Applies deltas in order and says what changed. Readers get in between some of them.
+    pub(crate) fn apply(&self, batch: Vec<Delta<Sighting, Mark>>) -> Applied {
+        let mut applied = Applied::default();
+        let mut left = batch.into_iter();
+        loop {
+            let mut deltas = Vec::with_capacity(left.len().min(BATCH));
+            while deltas.len() < BATCH
+                && let Some(delta) = left.next()
+            {
+                let sweeps = matches!(&delta, Delta::Mark(mark) if mark.sweeps());
+                deltas.push(delta);
+                if sweeps {
+                    break;
+                }
+            }
+            if deltas.is_empty() {
+                return applied;
+            }
+            self.apply_some(deltas, &mut applied);
+        }
+    }
+
+    /// Applies deltas of which only the last may sweep.
+    fn apply_some(&self, mut deltas: Vec<Delta<Sighting, Mark>>, applied: &mut Applied) {
+        let last = match deltas.last() {
+            Some(Delta::Mark(mark)) if mark.sweeps() => deltas.pop(),
+            _ => None,
+        };
+        let kept = self.keep(&mut deltas);
+        let mut values = Values::default();
+        loop {
+            let (plan, parts) = self.evaluate(&deltas, &kept, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile: its values are not there yet.
-            if state.tables.len() == evaluators {
-                let applied = state.apply(batch, terms);
-                self.forget_invalid(&applied);
-                break applied;
+            if Arc::ptr_eq(&state.plan, &plan) {
+                let first = applied.events.len();
+                state.apply(deltas.into_iter(), &values, &parts, applied);
+                self.forget_invalid(&applied.events[first..]);
+                break;
             }
-        };
-        for (object, message) in &kept.invalid {
-            self.note_invalid(object, message);
         }
-        #[cfg(feature = "cold")]
-        self.press_waiting();
-        applied
+        self.settle(kept);
+        if let Some(Delta::Mark(mark)) = last {
+            self.sweep(mark, applied);
+        }
     }
 
-    /// Brings the objects that are new to the store into the form that is kept.
-    fn keep(&self, batch: &mut [Delta<Sighting, Mark>]) -> Conversion {
-        let mut done = Conversion::default();
-        if self.home.mode.is_compact() {
-            return done;
+    /// Takes out what a list has not shown, piece by piece.
+    fn sweep(&self, mark: Mark, applied: &mut Applied) {
+        let gone = self.state.read().swept(&mark);
+        for gone in gone.chunks(BATCH) {
+            let mut state = self.state.write();
+            let first = applied.events.len();
+            state.sweep(&mark, gone, applied);
+            self.forget_invalid(&applied.events[first..]);
         }
-        let mut fresh = Vec::new();
-        {
-            let state = self.state.read();
-            for (at, delta) in batch.iter().enumerate() {
-                if let Delta::Put(seen) = delta
-                    && !state.holds(&seen.object)
-                {
-                    fresh.push(at);
-                }
-            }
-        }
-        for at in fresh {
-            let Some(Delta::Put(seen)) = batch.get_mut(at) else { continue };
-            match self.home.keep(&seen.object) {
-                Ok(kept) => {
-                    let came = std::mem::replace(&mut seen.object, kept);
-                    done.came.insert(at, came);
-                }
-                Err(message) => done.invalid.push((Arc::clone(&seen.object), message.into())),
-            }
-        }
-        done
-    }
-
-    /// Compresses the objects that waited for a dictionary, once there is one.
-    #[cfg(feature = "cold")]
-    fn press_waiting(&self) {
-        for waited in self.home.press.train() {
-            if let Ok(pressed) = self.home.keep(&waited) {
-                self.state.write().exchange(&waited, &pressed);
-            }
-        }
+        let end = std::iter::once(Delta::Mark(mark));
+        self.state.write().apply(end, &Values::default(), &[], applied);
     }
 
     /// Index values of the objects that are new to the store, computed outside the lock.
-    /// `came`: objects as they came, by their place in the batch, where another form is kept.
     fn evaluate(
         &self,
-        batch: &[Delta<Sighting, Mark>],
-        came: &BTreeMap<usize, Arc<Object>>,
-    ) -> (usize, BTreeMap<usize, Vec<Terms>>) {
-        let (evaluators, fresh) = {
+        deltas: &[Delta<Sighting, Mark>],
+        kept: &Conversion,
+        values: &mut Values,
+    ) -> (Arc<Plan>, Vec<Part>) {
+        let mut parts = vec![Part::default(); 0];
+        let (plan, fresh) = {
             let state = self.state.read();
-            let evaluators: Vec<_> =
-                state.tables.iter().map(|table| Arc::clone(&table.evaluator)).collect();
-            if evaluators.is_empty() {
-                return (0, BTreeMap::new());
+            if state.plan.is_empty() {
+                return (Arc::clone(&state.plan), parts);
             }
-            let fresh: Vec<_> = batch
+            let fresh: Vec<_> = deltas
                 .iter()
-                .enumerate()
-                .filter_map(|(at, delta)| match delta {
-                    Delta::Put(seen) if !state.holds(&seen.object) => Some((at, &seen.object)),
-                    _ => None,
-                })
+                .map(|delta| matches!(delta, Delta::Put(seen) if !state.holds(&seen.object)))
                 .collect();
-            (evaluators, fresh)
+            (Arc::clone(&state.plan), fresh)
         };
-        let terms = fresh
-            .into_iter()
-            .map(|(at, object)| {
-                let mut decoded = None;
-                let bytes = came.get(&at).unwrap_or(object);
-                let terms = |evaluator: &Arc<dyn Evaluate>| {
-                    let from = if evaluator.reads_bytes() { bytes } else { object };
-                    evaluator.terms(from, &mut decoded)
-                };
-                (at, evaluators.iter().map(terms).collect())
-            })
-            .collect();
-        (evaluators.len(), terms)
+        for (at, (delta, is_fresh)) in deltas.iter().zip(fresh).enumerate() {
+            parts.push(match delta {
+                Delta::Put(seen) if is_fresh => {
+                    plan.evaluate(kept.came(at).unwrap_or(&seen.object), &seen.object, values)
+                }
+                _ => Part::default(),
+            });
+        }
+        (plan, parts)
     }
 
     /// This process wrote `object`; ignored when the watch was faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
         let object = self.home.keep(&object).unwrap_or(object);
         let mut state = self.state.write();
-        let seen = state.slots.get(object.key()).map(|slot| &slot.object);
+        let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {
             !super::version::order(object.version(), seen.version())
                 .is_none_or(std::cmp::Ordering::is_gt)
@@ -333,7 +277,7 @@ impl Core {
     /// This process deleted the object of that uid.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
-        let seen = state.slots.get(key).map(|slot| &slot.object);
+        let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
         if seen.is_some_and(|seen| seen.head().uid() == uid)
             || state.own.keys().any(|own| own == key)
         {
@@ -355,7 +299,7 @@ impl Core {
     /// Somebody tried to decode `object` and could not.
     pub(crate) fn note_invalid(&self, object: &Arc<Object>, message: &Arc<str>) {
         let state = self.state.read();
-        let slot = state.slots.get(object.key());
+        let slot = state.slots.get(parts(object.key()));
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
             return;
         }
@@ -371,125 +315,16 @@ impl Core {
     }
 
     /// What changed is judged anew. Called under the state lock.
-    fn forget_invalid(&self, applied: &Applied) {
+    fn forget_invalid(&self, events: &[super::Event]) {
         let mut invalid = self.invalid.lock();
         if !invalid.is_empty() {
-            for event in &applied.events {
+            for event in events {
                 invalid.remove(event.key());
             }
         }
     }
 }
 
-/// What bringing a batch into the kept form did.
-#[derive(Default)]
-struct Conversion {
-    /// The objects as they came, by their place in the batch.
-    came: BTreeMap<usize, Arc<Object>>,
-    /// Those that do not decode, and why.
-    invalid: Vec<(Arc<Object>, Arc<str>)>,
-}
-
-impl State {
-    /// Is this very object in the store?
-    pub(super) fn holds(&self, object: &Arc<Object>) -> bool {
-        self.slots.get(object.key()).is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
-    }
-
-    /// Puts the same state of an object in another form into its place.
-    #[cfg(feature = "cold")]
-    fn exchange(&mut self, from: &Arc<Object>, to: &Arc<Object>) {
-        if !self.holds(from) {
-            return;
-        }
-        if let Some(slot) = self.slots.get_mut(from.key()) {
-            slot.object = Arc::clone(to);
-            self.bytes = self.bytes + to.content().len() - from.content().len();
-        }
-    }
-
-    /// The slots of a namespace, or all.
-    pub(super) fn slots_of<'a>(
-        &'a self,
-        namespace: Option<&'a str>,
-    ) -> impl Iterator<Item = (&'a ObjectKey, &'a Slot)> {
-        let first = (ClusterId::default(), namespace, "");
-        let from = match namespace {
-            Some(_) => Bound::Included(&first as &dyn KeyParts),
-            None => Bound::Unbounded,
-        };
-        self.slots
-            .range::<dyn KeyParts, _>((from, Bound::Unbounded))
-            .take_while(move |(key, _)| namespace.is_none() || key.namespace() == namespace)
-    }
-
-    fn missing(&self, known: &BTreeMap<ObjectKey, (Arc<Object>, Terms)>) -> Vec<Arc<Object>> {
-        let is_known = |object: &Arc<Object>| {
-            known.get(object.key()).is_some_and(|(known, _)| Arc::ptr_eq(known, object))
-        };
-        let objects = self.slots.values().map(|slot| &slot.object);
-        objects.filter(|object| !is_known(object)).map(Arc::clone).collect()
-    }
-
-    fn install(&mut self, mut table: Table, known: &mut BTreeMap<ObjectKey, (Arc<Object>, Terms)>) {
-        for (key, slot) in &mut self.slots {
-            let terms = known.remove(key).map(|(_, terms)| terms).unwrap_or_default();
-            table.link(key, &terms);
-            slot.terms.push(terms);
-        }
-        self.tables.push(table);
-    }
-
-    pub(super) fn link(&mut self, key: &ObjectKey, terms: &[Terms]) {
-        for (table, terms) in self.tables.iter_mut().zip(terms) {
-            table.link(key, terms);
-        }
-    }
-
-    pub(super) fn unlink(&mut self, key: &ObjectKey, terms: &[Terms]) {
-        for (table, terms) in self.tables.iter_mut().zip(terms) {
-            table.unlink(key, terms);
-        }
-    }
-}
-
-/// At most so many deletions are remembered.
-const MOST_TOMBSTONES: usize = 4096;
-
-/// Versions of recent deletions, so that an older frame does not bring an object back.
-#[derive(Debug, Default)]
-pub(super) struct Tombstones {
-    order: VecDeque<ObjectKey>,
-    deleted: BTreeMap<ObjectKey, (Arc<str>, Run)>,
-}
-
-impl Tombstones {
-    pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: Run) {
-        if self.deleted.insert(key.clone(), (Arc::from(version), run)).is_none() {
-            self.order.push_back(key.clone());
-        }
-        while self.order.len() > MOST_TOMBSTONES {
-            if let Some(oldest) = self.order.pop_front() {
-                self.deleted.remove(&oldest);
-            }
-        }
-    }
-
-    /// The deletion's version and run.
-    pub(super) fn get(&self, key: &ObjectKey) -> Option<&(Arc<str>, Run)> {
-        self.deleted.get(key)
-    }
-
-    /// Is this object older than the deletion of its key?
-    pub(super) fn covers(&self, object: &Object) -> bool {
-        self.deleted.get(object.key()).is_some_and(|(version, _)| {
-            super::version::order(object.version(), version).is_some_and(std::cmp::Ordering::is_le)
-        })
-    }
-
-    pub(super) fn forget(&mut self, within: &dyn Fn(&ObjectKey) -> bool) {
-        self.deleted.retain(|key, _| !within(key));
-        let deleted = &self.deleted;
-        self.order.retain(|key| deleted.contains_key(key));
-    }
+fn skimmed<'a>(skim: &'a Skim<'_>) -> super::slots::Parts<'a> {
+    (ClusterId::default(), skim.namespace.as_deref(), &skim.name)
 }

@@ -1,6 +1,5 @@
-//! Indexes as typed handles, and the tables behind them.
+//! Indexes as typed handles, and how their values are computed.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,8 +7,7 @@ use std::sync::Arc;
 
 use super::object::Object;
 use super::shares::Decoded;
-use crate::resource::{ObjectKey, Resource};
-use crate::wire::values_at;
+use crate::resource::Resource;
 
 /// A value that an index can hold: compared by its text.
 pub trait IndexValue: Display + Send + Sync + 'static {}
@@ -70,10 +68,12 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
         }
     }
 
-    pub(crate) fn evaluator(&self) -> Arc<dyn Evaluate> {
+    pub(crate) fn evaluator(&self) -> Evaluator {
         match self.source {
-            Source::Path(path, _) => Arc::new(ByPath(path)),
-            Source::Function(function) => Arc::new(ByFunction { name: self.name, function }),
+            Source::Path(path, _) => Evaluator::Path(path),
+            Source::Function(function) => {
+                Evaluator::Function(Arc::new(ByFunction { name: self.name, function }))
+            }
         }
     }
 }
@@ -85,32 +85,25 @@ pub(crate) enum IndexId {
     Function(&'static str, usize),
 }
 
-/// An object's values in one index.
-pub(crate) type Terms = Box<[Arc<str>]>;
-
-/// Computes an object's values. May run user code: never call it under a lock.
-pub(crate) trait Evaluate: Send + Sync {
-    /// `decoded` keeps the decoded object for the next evaluator.
-    fn terms(&self, object: &Arc<Object>, decoded: &mut Option<Decoded>) -> Terms;
-
-    /// Is it the object's bytes that it reads, and not the decoded value?
-    fn reads_bytes(&self) -> bool {
-        false
-    }
+/// How an index's values are computed.
+#[derive(Clone)]
+pub(crate) enum Evaluator {
+    /// The scalars at a field path.
+    Path(&'static [&'static str]),
+    /// User code.
+    Function(Arc<dyn Evaluate>),
 }
 
-struct ByPath(&'static [&'static str]);
-
-impl Evaluate for ByPath {
-    fn terms(&self, object: &Arc<Object>, _: &mut Option<Decoded>) -> Terms {
-        let mut values = Vec::new();
-        values_at(&object.body(), self.0, &mut values);
-        distinct(values)
-    }
-
-    fn reads_bytes(&self) -> bool {
-        true
-    }
+/// Computes an object's values. Runs user code: never call it under a lock.
+pub(crate) trait Evaluate: Send + Sync {
+    /// Calls `each` for every value; `decoded` keeps the decoded object for the next evaluator.
+    /// False when it failed: then what it has told does not count.
+    fn values(
+        &self,
+        object: &Arc<Object>,
+        decoded: &mut Option<Decoded>,
+        each: &mut dyn FnMut(&dyn Display),
+    ) -> bool;
 }
 
 struct ByFunction<K, V> {
@@ -119,71 +112,23 @@ struct ByFunction<K, V> {
 }
 
 impl<K: Resource, V: IndexValue> Evaluate for ByFunction<K, V> {
-    fn terms(&self, object: &Arc<Object>, decoded: &mut Option<Decoded>) -> Terms {
-        let Ok(value) = object.decode::<K>() else {
-            return Terms::default();
-        };
+    fn values(
+        &self,
+        object: &Arc<Object>,
+        decoded: &mut Option<Decoded>,
+        each: &mut dyn FnMut(&dyn Display),
+    ) -> bool {
+        let Ok(value) = object.decode::<K>() else { return false };
         let shared: Decoded = Arc::<K>::clone(&value);
         *decoded = Some(shared);
-        let values = catch_unwind(AssertUnwindSafe(|| {
-            (self.function)(&value).iter().map(ToString::to_string).collect()
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            for value in (self.function)(&value) {
+                each(&value);
+            }
         }));
-        values.map(distinct).unwrap_or_else(|_| {
+        if outcome.is_err() {
             tracing::error!(index = self.name, object = %object.key(), "the index function panicked");
-            Terms::default()
-        })
-    }
-}
-
-fn distinct(mut values: Vec<String>) -> Terms {
-    values.sort_unstable();
-    values.dedup();
-    values.into_iter().map(Arc::from).collect()
-}
-
-/// One index of a store: from value to keys.
-pub(crate) struct Table {
-    pub(crate) id: IndexId,
-    pub(crate) evaluator: Arc<dyn Evaluate>,
-    keys: BTreeMap<Arc<str>, BTreeSet<ObjectKey>>,
-}
-
-impl Table {
-    pub(crate) fn new(id: IndexId, evaluator: Arc<dyn Evaluate>) -> Self {
-        Self { id, evaluator, keys: BTreeMap::new() }
-    }
-
-    pub(crate) fn link(&mut self, key: &ObjectKey, terms: &Terms) {
-        for term in terms {
-            match self.keys.get_mut(term) {
-                Some(keys) => {
-                    keys.insert(key.clone());
-                }
-                None => {
-                    self.keys.insert(Arc::clone(term), BTreeSet::from([key.clone()]));
-                }
-            }
         }
-    }
-
-    pub(crate) fn unlink(&mut self, key: &ObjectKey, terms: &Terms) {
-        for term in terms {
-            if let Some(keys) = self.keys.get_mut(term) {
-                keys.remove(key);
-                if keys.is_empty() {
-                    self.keys.remove(term);
-                }
-            }
-        }
-    }
-
-    pub(crate) fn keys(&self, term: &str) -> impl Iterator<Item = &ObjectKey> {
-        self.keys.get(term).into_iter().flatten()
-    }
-
-    /// Number of distinct values.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.keys.len()
+        outcome.is_ok()
     }
 }

@@ -13,7 +13,7 @@ use super::content::Content;
 use super::memory::Buffer;
 use super::mode::{Representation, Transform};
 use super::object::{Home, Object};
-use crate::resource::{Resource, ResourceExt};
+use crate::resource::{ObjectKey, Resource, ResourceExt, ResourceInfo};
 use crate::wire::{Skim, object_at_path};
 
 /// How a store keeps its objects.
@@ -65,9 +65,14 @@ impl Mode {
         matches!(self.form, Form::Metadata)
     }
 
-    /// Is it cold without the feature for it?
-    pub(crate) fn lacks_feature(&self) -> bool {
-        cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold)
+    /// Says so when it is cold without the feature for it.
+    pub(super) fn warn(&self, info: &ResourceInfo) {
+        if cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold) {
+            tracing::warn!(
+                resource = %info,
+                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
+            );
+        }
     }
 }
 
@@ -209,7 +214,11 @@ impl Home {
 
     /// The object that `skim` shows, after the kind's transform; `None` when it has none, or cannot
     /// be transformed.
-    pub(super) fn transformed(self: &Arc<Self>, skim: &Skim<'_>) -> Option<Arc<Object>> {
+    pub(super) fn transformed(
+        self: &Arc<Self>,
+        key: &ObjectKey,
+        skim: &Skim<'_>,
+    ) -> Option<Arc<Object>> {
         let transform = self.mode.transform.as_ref().filter(|_| skim.is_whole())?;
         let compact = skim.compact();
         let kept = transform.apply(&compact);
@@ -222,7 +231,7 @@ impl Home {
             if !is_same {
                 return Err("the transform changed name, namespace, uid or resourceVersion");
             }
-            Ok(Object::new(self.key_of(skim), &changed, self))
+            Ok(Object::new(key.clone(), &changed, self))
         });
         object
             .map_err(|why| {

@@ -13,39 +13,49 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use crate::resource::{ObjectKey, Resource, Selector};
+use crate::resource::{ObjectKey, Resource};
 
 mod apply;
 #[cfg(feature = "cold")]
 mod cold;
 mod content;
+mod convert;
 mod core;
+mod groups;
+mod hash;
 mod index;
 mod keep;
+mod lister;
 mod memory;
 mod mode;
+mod moment;
 mod object;
 mod own;
+mod reads;
 mod shares;
+mod slots;
+mod state;
+mod stats;
+mod table;
 #[cfg(test)]
 mod tests;
+mod tombstones;
+mod values;
 mod version;
+mod view;
 
 pub(crate) use apply::{Applied, Event, Mark, Milestone, Run, Sighting};
 pub(crate) use core::Core;
 pub use index::{Index, IndexValue};
 pub(crate) use keep::Mode;
+pub use lister::{Lister, NamespaceLister};
 pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
+pub use stats::StoreStats;
 pub(crate) use version::order;
+pub use view::{Snapshot, Store};
 
 pub use crate::wire::{Head, OwnerRef};
-
-/// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment.
-pub struct Store<K> {
-    core: Arc<Core>,
-    kind: PhantomData<fn() -> K>,
-}
 
 /// A cached object: head and compact bytes, decoded on first use. Cheap to clone; it does not change
 /// when the cache does.
@@ -69,18 +79,6 @@ impl fmt::Display for Invalid {
 
 impl std::error::Error for Invalid {}
 
-impl<K> Clone for Store<K> {
-    fn clone(&self) -> Self {
-        Self { core: Arc::clone(&self.core), kind: PhantomData }
-    }
-}
-
-impl<K> fmt::Debug for Store<K> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Store({}, {} objects)", self.core.info(), self.core.len())
-    }
-}
-
 impl<K> Clone for Cached<K> {
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.object))
@@ -92,82 +90,6 @@ impl<K> fmt::Debug for Cached<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}@{}", self.object.key(), self.object.version())
     }
-}
-
-impl<K: Resource> Store<K> {
-    pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core, kind: PhantomData }
-    }
-
-    /// The object of that name.
-    pub fn get(&self, key: &ObjectKey) -> Option<Cached<K>> {
-        self.core.get(key).map(Cached::new)
-    }
-
-    /// All objects, in key order.
-    pub fn list(&self) -> Vec<Cached<K>> {
-        cached(self.core.collect(None, &|_| true))
-    }
-
-    /// The objects of a namespace (`None`: all) that `labels` matches, in key order.
-    pub fn select(&self, namespace: Option<&str>, labels: &Selector) -> Vec<Cached<K>> {
-        let everything = labels.is_empty();
-        cached(self.core.collect(namespace, &|object| {
-            everything || labels.matches_with(&|key| object.head().label(key))
-        }))
-    }
-
-    /// The objects whose index value is `value`, in key order. An index that the store does not have
-    /// yet is built by this call and kept.
-    pub fn by_index<V: IndexValue, Q: ?Sized + ToString>(
-        &self,
-        index: Index<K, V>,
-        value: &Q,
-    ) -> Vec<Cached<K>> {
-        let (id, term) = (index.id(), value.to_string());
-        if let Some(found) = self.core.lookup(id, &term) {
-            return cached(found);
-        }
-        self.ensure_index(index);
-        cached(self.core.lookup(id, &term).unwrap_or_default())
-    }
-
-    /// Builds an index now, so that no lookup has to.
-    pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) {
-        self.core.ensure_index(index.id(), &index.evaluator());
-    }
-
-    /// The objects with an owner reference to this uid, in key order; an index like any other.
-    pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
-        let owner: Index<K, String> =
-            Index::on_path("owner", &["metadata", "ownerReferences", "uid"]);
-        self.by_index(owner, uid)
-    }
-
-    /// Number of objects.
-    pub fn len(&self) -> usize {
-        self.core.len()
-    }
-
-    /// Is it empty?
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Did this process write the object more than 10 s ago, and the watch has not shown it yet?
-    /// What [`get`](Self::get) returns is then older than that write.
-    pub fn is_stale(&self, key: &ObjectKey) -> bool {
-        self.core.is_stale(key)
-    }
-
-    /// As [`get`](Self::get), but only what the watch has shown, without this process' own writes.
-    pub fn get_seen(&self, key: &ObjectKey) -> Option<Cached<K>> {
-        self.core.get_seen(key).map(Cached::new)
-    }
-}
-
-fn cached<K>(objects: Vec<Arc<Object>>) -> Vec<Cached<K>> {
-    objects.into_iter().map(Cached::new).collect()
 }
 
 impl<K> Cached<K> {

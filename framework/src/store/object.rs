@@ -1,10 +1,11 @@
 //! One object as the cache holds it: key, where its head stands, and its content.
 
-use std::borrow::{Borrow, Cow};
-use std::cmp::Ordering;
+use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
 
 use super::Invalid;
 #[cfg(feature = "cold")]
@@ -14,7 +15,7 @@ use super::core::Core;
 use super::keep::Mode;
 use super::memory::Memory;
 use super::shares::{Decoded, Shares};
-use crate::resource::{ClusterId, ObjectKey, Resource, ResourceInfo};
+use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use crate::wire::object_at_path;
 use crate::wire::{Head, Outline, Skim, path_at};
@@ -40,6 +41,8 @@ pub(crate) struct Home {
     pub(super) press: Press,
     shares: Shares,
     serials: AtomicU64,
+    /// The namespace that was asked for last: neighbours are in the same, as a rule.
+    namespace: Mutex<Arc<str>>,
 }
 
 impl Home {
@@ -53,12 +56,17 @@ impl Home {
             memory: Memory::default(),
             shares: Shares::default(),
             serials: AtomicU64::new(0),
+            namespace: Mutex::default(),
         }
     }
 
-    /// The key of the object that `skim` shows.
-    pub(super) fn key_of(&self, skim: &Skim<'_>) -> ObjectKey {
-        ObjectKey::new(skim.namespace.as_deref(), &skim.name)
+    /// A namespace's name, shared with the object before if that is in the same.
+    pub(crate) fn namespace(&self, name: &str) -> Arc<str> {
+        let mut last = self.namespace.lock();
+        if **last != *name {
+            *last = Arc::from(name);
+        }
+        Arc::clone(&last)
     }
 }
 
@@ -104,7 +112,9 @@ impl Object {
 
     /// Bytes that it takes up beside its place in the store.
     pub(crate) fn resident(&self) -> usize {
-        size_of::<Self>() + self.content.capacity() + self.outline.heap()
+        // The two counters of a shared value stand before object and name.
+        let fixed = size_of::<Self>() + 4 * size_of::<usize>() + self.key.name().len();
+        fixed + self.content.capacity() + self.outline.heap()
     }
 
     /// An annotation's value.
@@ -204,47 +214,3 @@ fn explain(bytes: &[u8], error: &serde_json::Error, is_secret: bool) -> String {
         (false, path) => format!("{path}: {error}"),
     }
 }
-
-/// The parts of a key, borrowed: lets a map of keys be searched without building one.
-pub(crate) trait KeyParts {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str);
-}
-
-impl KeyParts for ObjectKey {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
-        (self.cluster(), self.namespace(), self.name())
-    }
-}
-
-impl KeyParts for (ClusterId, Option<&str>, &str) {
-    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
-        *self
-    }
-}
-
-impl<'a> Borrow<dyn KeyParts + 'a> for ObjectKey {
-    fn borrow(&self) -> &(dyn KeyParts + 'a) {
-        self
-    }
-}
-
-// The same order as `ObjectKey`'s own, as `Borrow` demands.
-impl Ord for dyn KeyParts + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.parts().cmp(&other.parts())
-    }
-}
-
-impl PartialOrd for dyn KeyParts + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for dyn KeyParts + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.parts() == other.parts()
-    }
-}
-
-impl Eq for dyn KeyParts + '_ {}

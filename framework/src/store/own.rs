@@ -47,6 +47,10 @@ impl Overlay {
         self.writes.is_empty()
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.writes.len()
+    }
+
     pub(crate) fn wrote(&mut self, object: Arc<Object>, now: Instant) {
         self.prune(now);
         if let Some(Own { state: Written::Object(known), .. }) = self.writes.get(object.key())

@@ -163,7 +163,7 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of the value that starts at `at`.
-fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
     let mut scan = ValueScan::default();
     match scan.feed(&bytes[at..]) {
         Some(0) => Err(Malformed::new("a value is missing")),
@@ -357,51 +357,6 @@ pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [
     object_at_path(found?, rest)
 }
 
-/// Arrays in arrays that are looked into; what lies deeper is nobody's index value.
-const ARRAYS: usize = 128;
-
-/// The scalars at `path` as text; arrays along the path fan out, null and objects give nothing.
-pub(crate) fn values_at(bytes: &[u8], path: &[&str], out: &mut Vec<String>) {
-    values_within(bytes, path, ARRAYS, out);
-}
-
-fn values_within(bytes: &[u8], path: &[&str], arrays: usize, out: &mut Vec<String>) {
-    if bytes.first() == Some(&b'[') {
-        if let Some(arrays) = arrays.checked_sub(1) {
-            let _ = elements(bytes, &mut |_, inner| values_within(inner, path, arrays, out));
-        }
-        return;
-    }
-    let Some((first, rest)) = path.split_first() else {
-        out.extend(scalar(bytes));
-        return;
-    };
-    let _ = members(bytes, &mut |member| {
-        let found = member.name == first.as_bytes();
-        if found {
-            values_within(member.value, rest, arrays, out);
-        }
-        !found
-    });
-}
-
-fn scalar(value: &[u8]) -> Option<String> {
-    match value.first()? {
-        b'"' => text(value).map(Cow::into_owned),
-        b'{' | b'n' => None,
-        _ => {
-            let word = std::str::from_utf8(value).ok()?;
-            // 1.0 and 1e0 are the number that Rust prints as 1.
-            if word.starts_with(|first: char| first != 't' && first != 'f')
-                && word.contains(['.', 'e', 'E'])
-            {
-                return word.parse::<f64>().ok().map(|number| number.to_string());
-            }
-            Some(word.to_owned())
-        }
-    }
-}
-
 /// Steps that a path has at most. Each costs a look at all that the value holds.
 const MOST_STEPS: usize = 64;
 
@@ -454,33 +409,6 @@ mod tests {
             assert_eq!(scan.feed(&tail[..cut]), None, "cut at {cut}");
             assert_eq!(scan.feed(&tail[cut..]), Some(value.len() - cut), "cut at {cut}");
         }
-    }
-
-    #[test]
-    fn values_fan_out_over_lists_and_numbers_are_printed_as_rust_prints_them() {
-        let object = br#"{"spec":{"rules":[{"host":"a"},{"host":null},{"x":1},{"host":"b\n"}],"n":7,"f":1.0,"t":true}}"#;
-        let at = |path: &[&str]| {
-            let mut out = Vec::new();
-            values_at(object, path, &mut out);
-            out
-        };
-        assert_eq!(at(&["spec", "rules", "host"]), ["a", "b\n"]);
-        assert_eq!(at(&["spec", "n"]), ["7"]);
-        assert_eq!(at(&["spec", "f"]), ["1"]);
-        assert_eq!(at(&["spec", "t"]), ["true"]);
-        assert!(at(&["spec", "absent"]).is_empty());
-    }
-
-    #[test]
-    fn arrays_nested_without_end_give_no_value() {
-        let nested = |depth: usize| format!("{}7{}", "[".repeat(depth), "]".repeat(depth));
-        let values = |object: String| {
-            let mut out = Vec::new();
-            values_at(object.as_bytes(), &["a"], &mut out);
-            out
-        };
-        assert_eq!(values(format!("{{\"a\":{}}}", nested(100))), ["7"]);
-        assert!(values(format!("{{\"a\":{}}}", nested(10_000))).is_empty());
     }
 
     #[test]

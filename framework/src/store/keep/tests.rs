@@ -25,7 +25,7 @@ struct PodView {
 }
 
 fn core(mode: Mode) -> Arc<Core> {
-    Core::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), mode)
+    Core::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), 0, mode)
 }
 
 fn mode<K: Resource>(representation: Representation) -> Mode {
@@ -148,11 +148,15 @@ fn life<K: Resource>(mode: Mode) -> Vec<String> {
     core.wrote(core.object(&Skim::of(&bytes).expect("it has a name")));
     let by_app: Index<K, String> = Index::on_path("app", &["metadata", "labels", "app"]);
     said.push(format!("own {}", names(&store.by_index(by_app, "mine"))));
-    said.push(format!("own {:?}", store.get(&key).map(|own| own.head().label("app").map(str::to_owned))));
+    said.push(format!(
+        "own {:?}",
+        store.get(&key).map(|own| own.head().label("app").map(str::to_owned))
+    ));
     said.extend(told(&put(&core, &pod(37, 1006))));
     said.push(format!("own {}", names(&store.by_index(by_app, "mine"))));
 
-    let again: Vec<_> = (10..600).map(|number| pod(number, if number == 50 { 1009 } else { 1000 })).collect();
+    let again: Vec<_> =
+        (10..600).map(|number| pod(number, if number == 50 { 1009 } else { 1000 })).collect();
     said.extend(told(&relist(&core, 2, "1009", &again)));
     said.extend(answers(&store));
     said
@@ -298,79 +302,3 @@ fn a_transform_that_takes_the_name_or_panics_leaves_the_object_as_it_came() {
         assert_eq!(json(&cached.raw())["status"]["phase"], "Running");
     }
 }
-
-fn template(number: usize, version: u64) -> Vec<u8> {
-    let text = include_str!("/tmp/wt/peers/tests/peers/load/src/pod.json");
-    let app = number / 20;
-    let h = |x: u64| x.wrapping_add(7).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    let uid = |x: u64| { let (a, b) = (h(x), h(x ^ 0xabcdef)); format!("{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}", a as u32, (a >> 32) as u16, (a >> 48) & 0xfff, b & 0xfff, b >> 16) };
-    let set = format!("app-{app}-{:08x}", h(app as u64) as u32);
-    let mut out = text.trim_end().to_owned();
-    for (k, v) in [
-        ("version", format!("{version:08}")), ("stamp", format!("{:019}", h(version) % 10u64.pow(18))), ("padding", "x".repeat((h(number as u64) % 512) as usize)),
-        ("namespace", format!("team-{}", app % 50)), ("name", format!("{set}-{number:05x}")), ("app", format!("app-{app}")), ("set", set.clone()),
-        ("node", format!("node-{}", number % 200)), ("uid", uid(number as u64)), ("owner", uid(!(app as u64))),
-        ("ip", format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255)), ("number", number.to_string()),
-    ] { out = out.replace(&format!("%{k}%"), &v); }
-    out.into_bytes()
-}
-
-fn rss() -> usize {
-    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-    statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
-#[derive(Projection, Clone, Debug)]
-#[projection(of = Pod)]
-struct BenchView {
-    metadata: ObjectMeta,
-    #[projection(path = "spec.nodeName")]
-    node: Option<String>,
-    #[projection(path = "spec.containers")]
-    containers: Vec<BenchImage>,
-    #[projection(path = "status.phase")]
-    phase: Option<String>,
-    #[projection(path = "status.podIP")]
-    ip: Option<String>,
-}
-#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
-struct BenchImage { name: String, image: Option<String> }
-
-fn measure<K: Resource>(name: &str, mode: Mode) {
-    const N: usize = 20_000;
-    let core = core(mode);
-    let store: Store<K> = Store::new(Arc::clone(&core));
-    store.ensure_index(Index::<K, String>::on_path("node", &["spec", "nodeName"]));
-    store.ensure_index(Index::<K, String>::on_path("app", &["metadata", "labels", "app"]));
-    let before = rss();
-    let mut busy = std::time::Duration::ZERO;
-    for round in 0..3 {
-        let mut busy = std::time::Duration::ZERO;
-        let mut worst = std::time::Duration::ZERO;
-        for chunk in 0..N / 100 {
-            let bytes: Vec<_> = (0..100).map(|i| template(chunk * 100 + i, 1000 + round)).collect();
-            let at = std::time::Instant::now();
-            let batch = bytes.iter().map(|bytes| Delta::Put(Sighting { object: core.object(&Skim::of(bytes).unwrap()), run: Run::default(), is_initial: false })).collect();
-            drop(core.apply(batch));
-            let took = at.elapsed();
-            busy += took; worst = worst.max(took);
-        }
-        eprintln!("{name}: round {round}: {:?}/object, worst batch {worst:?}, rss {} B/object, core.bytes {} ", busy / N as u32, (rss() - before) / N, core.bytes() / N);
-    }
-    let all = store.list();
-    let at = std::time::Instant::now();
-    for cached in &all { drop(cached.get().unwrap()); }
-    eprintln!("{name}: read {:?}", at.elapsed() / N as u32);
-    let at = std::time::Instant::now();
-    let mut n = 0;
-    for cached in &all { n += cached.raw().len(); }
-    eprintln!("{name}: raw {:?} {} B; Object {} Content {} head {}", at.elapsed() / N as u32, n / N, size_of::<Object>(), size_of::<Content>(), all[1000].object.content().head_bytes().len());
-    busy += at.elapsed();
-    let _ = busy;
-}
-
-#[test] #[ignore] fn measure_compact() { measure::<Pod>("compact", mode::<Pod>(Representation::Compact)); }
-#[test] #[ignore] fn measure_cold() { measure::<Pod>("cold", mode::<Pod>(Representation::Cold)); }
-#[test] #[ignore] fn measure_typed() { measure::<Pod>("typed", mode::<Pod>(Representation::Typed)); }
-#[test] #[ignore] fn measure_view() { measure::<BenchView>("view", mode::<BenchView>(Representation::Typed)); }
-#[test] #[ignore] fn measure_metadata() { measure::<PartialObject>("metadata", mode::<PartialObject>(Representation::Metadata)); }

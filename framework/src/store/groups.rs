@@ -1,0 +1,200 @@
+//! Groups of objects by a text: the objects with an index value, or those of a namespace.
+
+use std::sync::Arc;
+
+use super::hash::{Hash, Hasher, IdSet, Ids};
+use super::slots::{Id, Slots};
+
+/// The number of a group; used again after the group is gone.
+pub(super) type GroupId = u32;
+
+/// A group with more members than this has them in a hash set instead of in key order.
+const MOST_SORTED: usize = 64;
+
+/// All groups of one index. A group that loses its last member is gone.
+pub(super) struct Groups {
+    groups: Vec<Option<Group>>,
+    free: Vec<GroupId>,
+    ids: Ids,
+    hasher: Hasher,
+    links: usize,
+}
+
+/// The objects that share a text.
+pub(super) struct Group {
+    text: Arc<str>,
+    members: Members,
+}
+
+enum Members {
+    /// In key order.
+    Few(Vec<Id>),
+    Many(Box<IdSet>),
+}
+
+impl Groups {
+    pub(super) fn new(hasher: Hasher) -> Self {
+        Self { groups: Vec::new(), free: Vec::new(), ids: Ids::default(), hasher, links: 0 }
+    }
+
+    /// Number of groups.
+    pub(super) fn len(&self) -> usize {
+        self.groups.len() - self.free.len()
+    }
+
+    /// Number of members of all groups.
+    pub(super) fn links(&self) -> usize {
+        self.links
+    }
+
+    pub(super) fn at(&self, group: GroupId) -> Option<&Group> {
+        self.groups.get(group as usize)?.as_ref()
+    }
+
+    pub(super) fn find(&self, text: &str) -> Option<&Group> {
+        self.at(self.id(self.hasher.text(text), text)?)
+    }
+
+    fn id(&self, hash: Hash, text: &str) -> Option<GroupId> {
+        self.ids.find(hash, |id| self.at(id).is_some_and(|group| *group.text == *text))
+    }
+
+    /// Makes `member` one of `text`'s; it must not be one. Its object stands in `slots`.
+    pub(super) fn join(&mut self, text: &str, member: Id, slots: &Slots) -> GroupId {
+        let hash = self.hasher.text(text);
+        let id = self.id(hash, text).unwrap_or_else(|| self.open(hash, Arc::from(text)));
+        if let Some(group) = self.groups.get_mut(id as usize).and_then(Option::as_mut) {
+            group.members.insert(member, slots);
+            self.links += 1;
+        }
+        id
+    }
+
+    fn open(&mut self, hash: Hash, text: Arc<str>) -> GroupId {
+        let group = Some(Group { text, members: Members::Few(Vec::new()) });
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.groups[id as usize] = group;
+                id
+            }
+            None => {
+                self.groups.push(group);
+                (self.groups.len() - 1) as GroupId
+            }
+        };
+        self.ids.insert(hash, id);
+        id
+    }
+
+    /// Takes a member out; its object still stands in `slots`.
+    pub(super) fn leave(&mut self, id: GroupId, member: Id, slots: &Slots) {
+        let Some(place) = self.groups.get_mut(id as usize) else { return };
+        let Some(group) = place else { return };
+        group.members.remove(member, slots);
+        self.links -= 1;
+        if group.members.len() == 0 {
+            let hash = self.hasher.text(&group.text);
+            *place = None;
+            self.ids.remove(hash, id);
+            self.free.push(id);
+        }
+    }
+
+    pub(super) fn leave_text(&mut self, text: &str, member: Id, slots: &Slots) {
+        if let Some(id) = self.id(self.hasher.text(text), text) {
+            self.leave(id, member, slots);
+        }
+    }
+
+    /// Bytes that the groups take up.
+    pub(super) fn resident(&self) -> usize {
+        let group = |group: &Group| 16 + group.text.len() + group.members.resident();
+        self.groups.capacity() * size_of::<Option<Group>>()
+            + self.free.capacity() * size_of::<GroupId>()
+            + self.ids.resident()
+            + self.groups.iter().flatten().map(group).sum::<usize>()
+    }
+}
+
+impl Group {
+    pub(super) fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+
+    /// Number of members.
+    pub(super) fn len(&self) -> usize {
+        self.members.len()
+    }
+
+    /// The members; in key order when [`is_sorted`](Self::is_sorted) says so.
+    pub(super) fn members(&self) -> impl Iterator<Item = Id> {
+        let (few, many) = match &self.members {
+            Members::Few(ids) => (ids.as_slice(), None),
+            Members::Many(ids) => (&[][..], Some(ids)),
+        };
+        few.iter().copied().chain(many.into_iter().flat_map(|ids| ids.iter()))
+    }
+
+    pub(super) fn is_sorted(&self) -> bool {
+        matches!(self.members, Members::Few(_))
+    }
+}
+
+impl Members {
+    fn len(&self) -> usize {
+        match self {
+            Self::Few(ids) => ids.len(),
+            Self::Many(ids) => ids.len(),
+        }
+    }
+
+    fn insert(&mut self, member: Id, slots: &Slots) {
+        match self {
+            Self::Few(ids) if ids.len() < MOST_SORTED => {
+                let key = slots.object(member).map(|object| object.key());
+                let before = |id: &Id| slots.object(*id).map(|object| object.key()) < key;
+                // Lists come in key order.
+                let at = match ids.last() {
+                    Some(last) if !before(last) => ids.partition_point(before),
+                    _ => ids.len(),
+                };
+                ids.insert(at, member);
+            }
+            Self::Few(ids) => {
+                let mut many = IdSet::default();
+                ids.iter().for_each(|id| many.insert(*id));
+                many.insert(member);
+                *self = Self::Many(Box::new(many));
+            }
+            Self::Many(ids) => ids.insert(member),
+        }
+    }
+
+    fn remove(&mut self, member: Id, slots: &Slots) {
+        match self {
+            Self::Few(ids) => {
+                if let Some(at) = ids.iter().position(|id| *id == member) {
+                    ids.remove(at);
+                }
+                if ids.len() < ids.capacity() / 4 {
+                    ids.shrink_to(2 * ids.len());
+                }
+            }
+            Self::Many(ids) => {
+                ids.remove(member);
+                if ids.len() <= MOST_SORTED / 2 {
+                    let mut few: Vec<Id> = ids.iter().collect();
+                    few.sort_by_key(|id| slots.object(*id).map(|object| object.key()));
+                    *self = Self::Few(few);
+                }
+            }
+        }
+    }
+
+    fn resident(&self) -> usize {
+        match self {
+            Self::Few(ids) => ids.capacity() * size_of::<Id>(),
+            Self::Many(ids) => size_of::<IdSet>() + ids.resident(),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Lists and gets for whoever only reads: all objects of a kind, or those of a namespace.
+//!
+//! What a [`Store`] has beside it (indexes, snapshots) is absent.
+
+use std::fmt;
+
+use super::Cached;
+use super::view::Store;
+use crate::error::{Error, ErrorKind};
+use crate::resource::{ObjectKey, Resource, Selector};
+
+/// Reads the cached objects of one kind; cheap to clone. Each call answers from one moment.
+pub struct Lister<K> {
+    store: Store<K>,
+}
+
+/// Reads the cached objects of one kind in one namespace; cheap to clone.
+pub struct NamespaceLister<K> {
+    store: Store<K>,
+    namespace: String,
+}
+
+impl<K> Clone for Lister<K> {
+    fn clone(&self) -> Self {
+        Self { store: self.store.clone() }
+    }
+}
+
+impl<K> Clone for NamespaceLister<K> {
+    fn clone(&self) -> Self {
+        Self { store: self.store.clone(), namespace: self.namespace.clone() }
+    }
+}
+
+impl<K> fmt::Debug for Lister<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Lister").field(&self.store).finish()
+    }
+}
+
+impl<K> fmt::Debug for NamespaceLister<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("NamespaceLister").field(&self.store).field(&self.namespace).finish()
+    }
+}
+
+impl<K: Resource> Lister<K> {
+    pub(super) fn new(store: Store<K>) -> Self {
+        Self { store }
+    }
+
+    /// The objects of all namespaces that `labels` matches, in key order. The empty selector looks at
+    /// no object.
+    pub fn list(&self, labels: &Selector) -> Vec<Cached<K>> {
+        self.store.select(None, labels)
+    }
+
+    /// The object of that name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the cache does not have it; the API server may.
+    pub fn get(&self, key: &ObjectKey) -> Result<Cached<K>, Error> {
+        get(&self.store, key)
+    }
+
+    /// The objects of one namespace.
+    pub fn namespace(&self, namespace: impl Into<String>) -> NamespaceLister<K> {
+        NamespaceLister { store: self.store.clone(), namespace: namespace.into() }
+    }
+}
+
+impl<K: Resource> NamespaceLister<K> {
+    /// The objects of the namespace that `labels` matches, in key order. Costs what the namespace
+    /// holds, however many objects there are beside.
+    pub fn list(&self, labels: &Selector) -> Vec<Cached<K>> {
+        self.store.select(Some(&self.namespace), labels)
+    }
+
+    /// The object of that name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] when the cache does not have it; the API server may.
+    pub fn get(&self, name: &str) -> Result<Cached<K>, Error> {
+        get(&self.store, &ObjectKey::new(Some(&self.namespace), name))
+    }
+}
+
+fn get<K: Resource>(store: &Store<K>, key: &ObjectKey) -> Result<Cached<K>, Error> {
+    store.get(key).ok_or_else(|| {
+        let text = format!("{} \"{key}\" is not in the cache", store.core().info());
+        Error::new(ErrorKind::NotFound, text)
+    })
+}

@@ -1,0 +1,228 @@
+//! How the store is read: each call, or each snapshot, from one moment.
+//!
+//! Under the lock references are counted up and nothing else happens: sorting, matching and the
+//! values of what an index does not hold come after it.
+
+use std::sync::Arc;
+
+use super::core::Core;
+use super::index::IndexId;
+use super::moment::{Differences, Moment};
+use super::object::Object;
+use super::slots::{Id, parts};
+use super::state::State;
+use super::values::{Plan, Values};
+use crate::resource::ObjectKey;
+
+/// The order of keys as it was when somebody last listed all.
+#[derive(Default)]
+pub(super) struct Order {
+    membership: u64,
+    ids: Arc<[Id]>,
+}
+
+/// When a read happens: now, or at the moment of a snapshot.
+#[derive(Clone, Copy)]
+pub(crate) enum At<'a> {
+    Now,
+    Moment(&'a Moment),
+}
+
+/// A group this much smaller than the store is sorted by itself.
+const SMALL_GROUP: usize = 8;
+
+impl Core {
+    /// The moment that is now; what it shows stays.
+    pub(crate) fn moment(&self) -> Arc<Moment> {
+        let mut state = self.state.write();
+        let moment = Moment::new(self.own_differences(&state));
+        state.open(&moment);
+        moment
+    }
+
+    /// What own writes show instead of what the watch has shown.
+    fn own_differences(&self, state: &State) -> Differences {
+        let mut differences = Differences::new();
+        if state.own.is_empty() {
+            return differences;
+        }
+        let now = self.clock.now();
+        for key in state.own.keys() {
+            let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
+            let shown = state.own.resolve(key, seen, now);
+            if shown.map(Arc::as_ptr) != seen.map(Arc::as_ptr) {
+                differences.insert(key.clone(), shown.map(Arc::clone));
+            }
+        }
+        differences
+    }
+
+    /// Calls `read` with the state and how the moment differs from it.
+    fn read<R>(&self, at: At<'_>, read: impl FnOnce(&State, &Differences) -> R) -> R {
+        let state = self.state.read();
+        match at {
+            At::Now => read(&state, &self.own_differences(&state)),
+            At::Moment(moment) => moment.with(|differences| read(&state, differences)),
+        }
+    }
+
+    /// Number of objects.
+    pub(crate) fn len(&self, at: At<'_>) -> usize {
+        self.read(at, |state, differences| {
+            let mut len = state.slots.len();
+            for (key, shown) in differences {
+                len -= usize::from(state.slots.find(parts(key)).is_some());
+                len += usize::from(shown.is_some());
+            }
+            len
+        })
+    }
+
+    pub(crate) fn get(&self, key: &ObjectKey, at: At<'_>) -> Option<Arc<Object>> {
+        self.read(at, |state, differences| match differences.get(key) {
+            Some(shown) => shown.clone(),
+            None => state.slots.get(parts(key)).map(|slot| Arc::clone(&slot.object)),
+        })
+    }
+
+    /// The object that the watch has shown, whatever this process wrote.
+    pub(crate) fn get_seen(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.state.read().slots.get(parts(key)).map(|slot| Arc::clone(&slot.object))
+    }
+
+    /// The objects of a namespace (`None`: all), in key order.
+    pub(crate) fn collect(&self, namespace: Option<&str>, at: At<'_>) -> Vec<Arc<Object>> {
+        let (mut found, shown) = self.read(at, |state, differences| {
+            let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
+            let mut found = self.found(state, namespace);
+            if differences.is_empty() {
+                return (found, Vec::new());
+            }
+            found.objects.retain(|(_, object)| !differences.contains_key(object.key()));
+            let shown = differences.iter().filter(|(key, _)| within(key));
+            (found, shown.filter_map(|(_, shown)| shown.clone()).collect())
+        });
+        let is_whole = namespace.is_none() && found.is_seen;
+        self.sort(&mut found, is_whole && shown.is_empty());
+        let mut objects: Vec<_> = found.objects.into_iter().map(|(_, object)| object).collect();
+        if !shown.is_empty() {
+            objects.extend(shown);
+            objects.sort_by(|a, b| a.key().cmp(b.key()));
+        }
+        objects
+    }
+
+    /// The objects that the watch has shown, in key order.
+    pub(crate) fn content(&self) -> Vec<Arc<Object>> {
+        let mut found = self.found(&self.state.read(), None);
+        self.sort(&mut found, true);
+        found.objects.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// The objects of a namespace that the watch has shown, sorted if that costs nothing.
+    fn found(&self, state: &State, namespace: Option<&str>) -> Found {
+        let order = self.order.lock();
+        let (membership, ids) = (order.membership, Arc::clone(&order.ids));
+        drop(order);
+        let is_sorted = membership == state.membership;
+        let objects = |ids: &mut dyn Iterator<Item = Id>| {
+            ids.filter_map(|id| Some((id, Arc::clone(state.slots.object(id)?)))).collect()
+        };
+        let mut found =
+            Found { objects: Vec::new(), is_sorted, is_seen: true, membership: state.membership };
+        let Some(namespace) = namespace else {
+            found.objects = if is_sorted {
+                objects(&mut ids.iter().copied())
+            } else {
+                // Nearly in order, most of the time.
+                objects(&mut all_ids(state, &ids).into_iter())
+            };
+            return found;
+        };
+        let Some(group) = state.namespaces.find(namespace) else { return found };
+        if is_sorted && !group.is_sorted() && group.len() > state.slots.len() / SMALL_GROUP {
+            let of = |id: &Id| state.slots.object(*id).and_then(|object| object.key().namespace());
+            let first = ids.partition_point(|id| of(id) < Some(namespace));
+            let mut within =
+                ids[first..].iter().copied().take_while(|id| of(id) == Some(namespace));
+            found.objects = objects(&mut within);
+        } else {
+            found.is_sorted = group.is_sorted();
+            found.objects = objects(&mut group.members());
+        }
+        found
+    }
+
+    /// Sorts what was found; `is_all` when that is every object, whose order is then remembered.
+    fn sort(&self, found: &mut Found, is_all: bool) {
+        if found.is_sorted {
+            return;
+        }
+        found.objects.sort_by(|(_, a), (_, b)| a.key().cmp(b.key()));
+        found.is_sorted = true;
+        if is_all {
+            let ids = found.objects.iter().map(|(id, _)| *id).collect();
+            *self.order.lock() = Order { membership: found.membership, ids };
+        }
+    }
+
+    /// The objects with `term` in an index that the store has, in key order.
+    pub(crate) fn lookup(&self, id: IndexId, term: &str, at: At<'_>) -> Option<Vec<Arc<Object>>> {
+        let (mut found, is_sorted, shown, evaluator) = self.read(at, |state, differences| {
+            let mut tables = state.tables.iter();
+            let table = tables.find(|table| table.id == id && table.is_ready)?;
+            let group = table.find(term);
+            let is_sorted = group.is_none_or(|group| group.is_sorted());
+            let ids = group.into_iter().flat_map(|group| group.members());
+            let objects = ids.filter_map(|id| state.slots.object(id)).map(Arc::clone);
+            let mut found = Vec::with_capacity(group.map_or(0, |group| group.len()));
+            found.extend(objects);
+            if differences.is_empty() {
+                return Some((found, is_sorted, Vec::new(), None));
+            }
+            found.retain(|object| !differences.contains_key(object.key()));
+            let shown: Vec<_> = differences.values().flatten().map(Arc::clone).collect();
+            Some((found, is_sorted, shown, Some(table.evaluator.clone())))
+        })?;
+        let found_in_index = found.len();
+        if let Some(evaluator) = evaluator {
+            let plan = Plan::new([&evaluator]);
+            let has_term = |object: &Arc<Object>| {
+                let mut values = Values::default();
+                let part = plan.evaluate(object, object, &mut values);
+                values.of(&part, 0).iter().any(|text| text == term)
+            };
+            found.extend(shown.into_iter().filter(has_term));
+        }
+        if !is_sorted || found.len() > found_in_index {
+            found.sort_by(|a, b| a.key().cmp(b.key()));
+        }
+        Some(found)
+    }
+}
+
+/// What was found under the lock.
+struct Found {
+    objects: Vec<(Id, Arc<Object>)>,
+    is_sorted: bool,
+    /// Exactly what the slots held.
+    is_seen: bool,
+    membership: u64,
+}
+
+/// All places, those first whose order is known.
+fn all_ids(state: &State, known: &[Id]) -> Vec<Id> {
+    let mut is_listed = vec![false; state.slots.places()];
+    let mut ids = Vec::with_capacity(state.slots.len());
+    for id in known {
+        if let Some(listed) = is_listed.get_mut(*id as usize)
+            && state.slots.at(*id).is_some()
+            && !*listed
+        {
+            *listed = true;
+            ids.push(*id);
+        }
+    }
+    ids.extend(state.slots.iter().map(|(id, _)| id).filter(|id| !is_listed[*id as usize]));
+    ids
+}

@@ -1,0 +1,28 @@
+//! What a store holds and costs.
+
+/// Sizes of a store at one moment. Bytes are those of the store's own memory; values that readers
+/// have decoded are theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreStats {
+    /// Objects that the watch has shown.
+    pub objects: usize,
+    /// Namespaces that have objects.
+    pub namespaces: usize,
+    /// Bytes of what is kept of the objects.
+    pub payload_bytes: usize,
+    /// Bytes that objects, keys, indexes and spare buffers take up, without what the allocator adds:
+    /// compare it with [`payload_bytes`](Self::payload_bytes).
+    pub resident_bytes: usize,
+    /// Bytes of buffers that wait for their next use; at most 1 MiB or a sixteenth of the payload.
+    pub spare_bytes: usize,
+    /// Indexes, without that by namespace.
+    pub indexes: usize,
+    /// Distinct values in all indexes.
+    pub index_values: usize,
+    /// Pairs of object and value in all indexes.
+    pub index_entries: usize,
+    /// Deletions that are remembered until the next list.
+    pub tombstones: usize,
+    /// Own writes that the watch has not confirmed.
+    pub own_writes: usize,
+}

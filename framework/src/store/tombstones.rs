@@ -1,0 +1,55 @@
+//! Versions of recent deletions, so that an older frame does not bring an object back.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, VecDeque};
+
+use super::apply::Run;
+use super::object::Object;
+use super::version::order;
+use crate::resource::ObjectKey;
+
+/// At most so many deletions are remembered: some hundred bytes each. The next list forgets them all.
+const MOST: usize = 4096;
+
+/// Deletions since the last list, by key.
+#[derive(Debug, Default)]
+pub(super) struct Tombstones {
+    order: VecDeque<ObjectKey>,
+    deleted: BTreeMap<ObjectKey, (Box<str>, Run)>,
+}
+
+impl Tombstones {
+    pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: Run) {
+        if self.deleted.insert(key.clone(), (version.into(), run)).is_none() {
+            self.order.push_back(key.clone());
+        }
+        while self.order.len() > MOST {
+            if let Some(oldest) = self.order.pop_front() {
+                self.deleted.remove(&oldest);
+            }
+        }
+    }
+
+    /// The run that saw the deletion.
+    pub(super) fn run(&self, key: &ObjectKey) -> Option<Run> {
+        self.deleted.get(key).map(|(_, run)| *run)
+    }
+
+    /// Is this object older than the deletion of its key?
+    pub(super) fn covers(&self, object: &Object) -> bool {
+        let deleted = self.deleted.get(object.key());
+        deleted.is_some_and(|(version, _)| {
+            order(object.version(), version).is_some_and(Ordering::is_le)
+        })
+    }
+
+    pub(super) fn forget(&mut self, within: &dyn Fn(&ObjectKey) -> bool) {
+        self.deleted.retain(|key, _| !within(key));
+        let deleted = &self.deleted;
+        self.order.retain(|key| deleted.contains_key(key));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.deleted.len()
+    }
+}

@@ -1,0 +1,149 @@
+//! Index values: read off an object's bytes in one pass for all indexes, into memory that a batch
+//! shares.
+//!
+//! A Pod's bytes are gone through once however many paths are declared, and what is not on the way
+//! to one is skipped. Nothing is allocated per object.
+
+use std::fmt::{Display, Write};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::index::{Evaluate, Evaluator};
+use super::object::Object;
+use super::shares::Decoded;
+use crate::wire::PathTree;
+
+/// How the values of all indexes are computed, by the number of the index.
+#[derive(Default)]
+pub(super) struct Plan {
+    paths: PathTree,
+    functions: Vec<(usize, Arc<dyn Evaluate>)>,
+}
+
+/// One value of one object in one index.
+struct Value {
+    index: usize,
+    text: Range<usize>,
+}
+
+/// The values of some objects.
+#[derive(Default)]
+pub(super) struct Values {
+    text: String,
+    values: Vec<Value>,
+}
+
+/// The values of one object: a part of [`Values`].
+#[derive(Clone, Debug, Default)]
+pub(super) struct Part(Range<usize>);
+
+impl Plan {
+    pub(super) fn new<'a>(evaluators: impl IntoIterator<Item = &'a Evaluator>) -> Self {
+        let mut plan = Self::default();
+        for (index, evaluator) in evaluators.into_iter().enumerate() {
+            match evaluator {
+                Evaluator::Path(path) => plan.paths.add(path, index),
+                Evaluator::Function(function) => plan.functions.push((index, Arc::clone(function))),
+            }
+        }
+        plan
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.paths.is_empty() && self.functions.is_empty()
+    }
+
+    /// Adds the object's values; each index's are sorted and distinct. May run user code: never call
+    /// it under a lock. `came` is the object as it came, with all its bytes; `object` as it is kept.
+    pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
+        let first = into.values.len();
+        if !self.paths.is_empty() {
+            self.paths.visit(&came.body(), &mut |index, scalar| into.add(index, &scalar));
+        }
+        // Keeps the decoded object for the next function.
+        let mut decoded: Option<Decoded> = None;
+        for (index, function) in &self.functions {
+            let before = into.values.len();
+            if !function.values(object, &mut decoded, &mut |value| into.add(*index, value)) {
+                into.values.truncate(before);
+            }
+        }
+        into.settle(first)
+    }
+}
+
+impl Values {
+    fn add(&mut self, index: usize, value: &dyn Display) {
+        let start = self.text.len();
+        // A value whose `Display` fails is no value.
+        if write!(self.text, "{value}").is_ok() {
+            self.values.push(Value { index, text: start..self.text.len() });
+        }
+    }
+
+    /// Sorts what was added since `first`.
+    fn settle(&mut self, first: usize) -> Part {
+        let text = &self.text;
+        let key = |value: &Value| (value.index, &text[value.text.clone()]);
+        let added = &mut self.values[first..];
+        if !added.is_sorted_by(|a, b| key(a) < key(b)) {
+            added.sort_unstable_by(|a, b| key(a).cmp(&key(b)));
+            let mut kept = first;
+            for at in first..self.values.len() {
+                if at == first || key(&self.values[at]) != key(&self.values[kept - 1]) {
+                    self.values.swap(kept, at);
+                    kept += 1;
+                }
+            }
+            self.values.truncate(kept);
+        }
+        Part(first..self.values.len())
+    }
+
+    /// The values of a part in one index, sorted.
+    pub(super) fn of(&self, part: &Part, index: usize) -> Texts<'_> {
+        let values = self.values.get(part.0.clone()).unwrap_or_default();
+        let start = values.partition_point(|value| value.index < index);
+        let length = values[start..].partition_point(|value| value.index == index);
+        Texts { text: &self.text, values: &values[start..start + length] }
+    }
+}
+
+/// Sorted, distinct texts.
+#[derive(Clone, Copy)]
+pub(super) struct Texts<'a> {
+    text: &'a str,
+    values: &'a [Value],
+}
+
+impl<'a> Texts<'a> {
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        let Self { text, values } = *self;
+        values.iter().map(move |value| &text[value.text.clone()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_sorted_and_distinct_by_index() {
+        let mut values = Values::default();
+        let all = [(1, "b"), (0, "x"), (1, "a"), (1, "b"), (0, "w"), (3, "z"), (1, "a")];
+        values.add(0, &"before");
+        let first = values.values.len();
+        all.iter().for_each(|(index, text)| values.add(*index, text));
+        let part = values.settle(first);
+        let texts = |index| values.of(&part, index).iter().collect::<Vec<_>>();
+        assert_eq!(texts(0), ["w", "x"]);
+        assert_eq!(texts(1), ["a", "b"]);
+        assert!(texts(2).is_empty());
+        assert_eq!(texts(3), ["z"]);
+        assert_eq!(values.of(&Part::default(), 0).len(), 0);
+    }
+}

@@ -1,0 +1,262 @@
+//! Reads the scalars at some paths off an object's bytes, all of them in one pass.
+//!
+//! Members that no path goes through are skipped, and what stands behind the last value that is
+//! looked for is not looked at.
+
+use std::borrow::Cow;
+
+use super::scan::{Cursor, Elements, text, value_end};
+
+/// Paths through an object, each with a number.
+#[derive(Debug, Default)]
+pub(crate) struct PathTree {
+    root: Node,
+}
+
+#[derive(Debug, Default)]
+struct Node {
+    /// The numbers of the paths that end here.
+    ends: Vec<usize>,
+    children: Vec<(&'static str, Node)>,
+}
+
+/// A value that is no list and no object.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Scalar<'a> {
+    /// A text, or a word as it stands there: an integer, `true`, `false`.
+    Text(Cow<'a, str>),
+    /// A number with a fraction or an exponent: 1.0 and 1e0 are what Rust prints as 1.
+    Number(f64),
+}
+
+/// Receives the number of a path and a scalar at it.
+type Each<'a> = dyn FnMut(usize, Scalar<'_>) + 'a;
+
+/// Arrays in arrays that are looked into; what lies deeper is nobody's index value.
+const ARRAYS: usize = 128;
+
+impl PathTree {
+    /// Adds a path under a number.
+    pub(crate) fn add(&mut self, path: &[&'static str], number: usize) {
+        let mut node = &mut self.root;
+        for step in path {
+            let at = node.children.iter().position(|(name, _)| name == step);
+            let at = at.unwrap_or_else(|| {
+                node.children.push((step, Node::default()));
+                node.children.len() - 1
+            });
+            node = &mut node.children[at].1;
+        }
+        node.ends.push(number);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.root.ends.is_empty() && self.root.children.is_empty()
+    }
+
+    /// Calls `each` for every scalar at a path. Arrays along a path fan out; null and objects give
+    /// nothing.
+    pub(crate) fn visit(&self, bytes: &[u8], each: &mut Each<'_>) {
+        let _ = self.root.visit(bytes, ARRAYS, each);
+    }
+}
+
+impl Node {
+    /// Looks into the value that begins here; where it ends, if that was found on the way.
+    fn visit(&self, bytes: &[u8], arrays: usize, each: &mut Each<'_>) -> Option<usize> {
+        match bytes.first()? {
+            b'[' => {
+                let end = value_end(bytes, 0).ok()?;
+                if let Some(arrays) = arrays.checked_sub(1) {
+                    for (_, element) in Elements::of(&bytes[..end]) {
+                        let _ = self.visit(element, arrays, each);
+                    }
+                }
+                Some(end)
+            }
+            b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => {
+                let end = value_end(bytes, 0).ok()?;
+                if let Some(scalar) = self.reads(&bytes[..end]) {
+                    self.ends.iter().for_each(|number| each(*number, scalar.clone()));
+                }
+                Some(end)
+            }
+            _ if self.children.is_empty() => None,
+            _ => self.members(bytes, arrays, each),
+        }
+    }
+
+    fn reads<'a>(&self, value: &'a [u8]) -> Option<Scalar<'a>> {
+        if self.ends.is_empty() { None } else { scalar(value) }
+    }
+
+    fn members(&self, bytes: &[u8], arrays: usize, each: &mut Each<'_>) -> Option<usize> {
+        let mut cursor = Cursor::open(bytes).ok()?;
+        // The first of several members of one name counts. Beyond 64 children nobody keeps count.
+        let (mut found, mut left) = (0_u64, self.children.len());
+        while let Some(name) = cursor.name().ok()? {
+            let wanted = self.children.iter().position(|(child, _)| child.as_bytes() == name.name);
+            let bit = |at: usize| u32::try_from(at).ok().and_then(|at| 1_u64.checked_shl(at));
+            let wanted = wanted.map(|at| (at, bit(at).unwrap_or_default()));
+            let Some((at, bit)) = wanted.filter(|(_, bit)| found & bit == 0) else {
+                cursor.skip().ok()?;
+                continue;
+            };
+            let end = self.children[at].1.visit(&bytes[name.value..], arrays, each);
+            found |= bit;
+            left -= usize::from(bit != 0);
+            if left == 0 {
+                return None;
+            }
+            match end {
+                Some(end) => cursor.skip_to(name.value + end),
+                None => {
+                    cursor.skip().ok()?;
+                }
+            }
+        }
+        Some(cursor.close() + 1)
+    }
+}
+
+fn scalar(value: &[u8]) -> Option<Scalar<'_>> {
+    match value.first()? {
+        b'"' => text(value).map(Scalar::Text),
+        b'{' | b'n' => None,
+        first => {
+            let word = std::str::from_utf8(value).ok()?;
+            if !matches!(first, b't' | b'f') && word.contains(['.', 'e', 'E']) {
+                return word.parse().ok().map(Scalar::Number);
+            }
+            Some(Scalar::Text(Cow::Borrowed(word)))
+        }
+    }
+}
+
+/// The scalars at one path as text.
+pub(crate) fn values_at(bytes: &[u8], path: &[&'static str], out: &mut Vec<String>) {
+    let mut tree = PathTree::default();
+    tree.add(path, 0);
+    tree.visit(bytes, &mut |_, scalar| out.push(scalar.to_string()));
+}
+
+impl std::fmt::Display for Scalar<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Number(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn at(object: &[u8], path: &[&'static str]) -> Vec<String> {
+        let mut out = Vec::new();
+        values_at(object, path, &mut out);
+        out
+    }
+
+    #[test]
+    fn values_fan_out_over_lists_and_numbers_are_printed_as_rust_prints_them() {
+        let object = br#"{"spec":{"rules":[{"host":"a"},{"host":null},{"x":1},{"host":"b\n"}],"n":7,"f":1.0,"t":true}}"#;
+        assert_eq!(at(object, &["spec", "rules", "host"]), ["a", "b\n"]);
+        assert_eq!(at(object, &["spec", "n"]), ["7"]);
+        assert_eq!(at(object, &["spec", "f"]), ["1"]);
+        assert_eq!(at(object, &["spec", "t"]), ["true"]);
+        assert!(at(object, &["spec", "absent"]).is_empty());
+        assert!(at(object, &["spec"]).is_empty());
+    }
+
+    #[test]
+    fn arrays_nested_without_end_give_no_value() {
+        let nested = |depth: usize| {
+            format!("{{\"a\":{}7{}}}", "[".repeat(depth), "]".repeat(depth)).into_bytes()
+        };
+        assert_eq!(at(&nested(100), &["a"]), ["7"]);
+        assert!(at(&nested(10_000), &["a"]).is_empty());
+    }
+
+    #[test]
+    fn what_stands_behind_the_last_value_that_is_looked_for_is_not_looked_at() {
+        let mut tree = PathTree::default();
+        tree.add(&["a", "x"], 0);
+        tree.add(&["b"], 1);
+        let mut found = Vec::new();
+        tree.visit(br#"{"a":{"x":1,"y":[{}]},"b":2,"c":oops"#, &mut |number, scalar| {
+            found.push((number, scalar.to_string()));
+        });
+        assert_eq!(found, [(0, "1".to_owned()), (1, "2".to_owned())]);
+    }
+
+    fn object() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            "[ab\"\\\\]{0,3}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[abc]", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+        .prop_map(|value| json!({"a": value, "b": {"a": value, "c": [value]}}))
+    }
+
+    /// What a path names, by the book.
+    fn plain(value: &Value, path: &[&str], out: &mut Vec<String>) {
+        match (value, path) {
+            (Value::Array(items), _) => items.iter().for_each(|item| plain(item, path, out)),
+            (Value::Object(map), [first, rest @ ..]) => {
+                if let Some(value) = map.get(*first) {
+                    plain(value, rest, out);
+                }
+            }
+            (Value::String(text), []) => out.push(text.clone()),
+            (Value::Number(_) | Value::Bool(_), []) => out.push(value.to_string()),
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn many_paths_in_one_pass_give_what_each_gives_alone(
+            value in object(),
+            paths in prop::collection::vec(
+                prop::collection::vec(prop::sample::select(vec!["a", "b", "c"]), 1..4), 1..6),
+        ) {
+            let bytes = value.to_string();
+            let mut tree = PathTree::default();
+            for (number, path) in paths.iter().enumerate() {
+                tree.add(path, number);
+            }
+            let mut found = vec![Vec::new(); paths.len()];
+            tree.visit(bytes.as_bytes(), &mut |number, scalar| {
+                found[number].push(scalar.to_string());
+            });
+            for (path, found) in paths.iter().zip(&found) {
+                let mut wanted = Vec::new();
+                plain(&value, path, &mut wanted);
+                prop_assert_eq!(found, &wanted, "{:?} of {}", path, bytes);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_visited_without_a_panic(bytes in prop::collection::vec(
+            prop_oneof![Just(b'{'), Just(b'}'), Just(b'"'), Just(b':'), Just(b','), Just(b'['),
+                Just(b']'), Just(b'a'), any::<u8>()], 0..60)) {
+            let mut object = br#"{"a":"#.to_vec();
+            object.extend_from_slice(&bytes);
+            let _ = at(&object, &["a", "a"]);
+            let _ = at(&bytes, &["a"]);
+        }
+    }
+}
