@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::apply::{Mark, Sighting};
 use super::core::Core;
 use super::object::Object;
+use super::slots::parts;
 use crate::delta::Delta;
 
 /// What bringing a batch into the kept form did; empty where objects are kept as they come.
@@ -30,27 +31,44 @@ impl Core {
         if self.home.mode.is_compact() {
             return done;
         }
-        let fresh: Vec<bool> = {
+        let before: Vec<Option<Arc<Object>>> = {
             let state = self.state.read();
-            let is_fresh = |delta: &Delta<Sighting, Mark>| matches!(delta, Delta::Put(seen) if !state.holds(&seen.object));
-            deltas.iter().map(is_fresh).collect()
-        };
-        for (delta, is_fresh) in deltas.iter_mut().zip(fresh) {
-            let Delta::Put(seen) = delta else {
-                done.came.push(None);
-                continue;
-            };
-            let kept = if is_fresh { Some(self.home.keep(&seen.object)) } else { None };
-            done.came.push(match kept {
-                Some(Ok(kept)) => Some(std::mem::replace(&mut seen.object, kept)),
-                Some(Err(why)) => {
-                    done.invalid.push((Arc::clone(&seen.object), why.into()));
-                    None
+            let before = |delta: &Delta<Sighting, Mark>| match delta {
+                Delta::Put(seen) => {
+                    let slot = state.slots.get(parts(seen.object.key()))?;
+                    Some(Arc::clone(&slot.object))
                 }
-                None => None,
-            });
+                _ => None,
+            };
+            deltas.iter().map(before).collect()
+        };
+        for (delta, before) in deltas.iter_mut().zip(before) {
+            let came = match delta {
+                Delta::Put(seen) => self.keep_one(seen, before.as_ref(), &mut done.invalid),
+                _ => None,
+            };
+            done.came.push(came);
         }
         done
+    }
+
+    /// Returns the object as it came, if another form of it is kept.
+    fn keep_one(
+        &self,
+        seen: &mut Sighting,
+        before: Option<&Arc<Object>>,
+        invalid: &mut Vec<(Arc<Object>, Arc<str>)>,
+    ) -> Option<Arc<Object>> {
+        if before.is_some_and(|before| Arc::ptr_eq(before, &seen.object)) {
+            return None;
+        }
+        match self.home.keep(&seen.object, before.map(AsRef::as_ref)) {
+            Ok(kept) => Some(std::mem::replace(&mut seen.object, kept)),
+            Err(why) => {
+                invalid.push((Arc::clone(&seen.object), why.into()));
+                None
+            }
+        }
     }
 
     /// After the batch was applied.
@@ -60,7 +78,7 @@ impl Core {
         }
         #[cfg(feature = "cold")]
         for waited in self.home.press.train() {
-            if let Ok(pressed) = self.home.keep(&waited) {
+            if let Ok(pressed) = self.home.keep(&waited, None) {
                 self.state.write().refit(&waited, &pressed);
             }
         }

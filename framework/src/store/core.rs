@@ -261,7 +261,7 @@ impl Core {
 
     /// This process wrote `object`; ignored when the watch was faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
-        let object = self.home.keep(&object).unwrap_or(object);
+        let object = self.home.keep(&object, None).unwrap_or(object);
         let mut state = self.state.write();
         let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {

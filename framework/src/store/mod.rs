@@ -23,6 +23,7 @@ mod convert;
 mod core;
 mod groups;
 mod hash;
+mod heads;
 mod index;
 mod keep;
 mod lister;

@@ -302,3 +302,93 @@ fn a_transform_that_takes_the_name_or_panics_leaves_the_object_as_it_came() {
         assert_eq!(json(&cached.raw())["status"]["phase"], "Running");
     }
 }
+
+#[cfg(feature = "cold")]
+mod cold {
+    use super::*;
+
+    fn filled(objects: usize) -> (Arc<Core>, Store<Pod>) {
+        let core = core(mode::<Pod>(Representation::Cold));
+        for number in 0..objects {
+            put(&core, &pod(number, 1000));
+        }
+        let store = Store::new(Arc::clone(&core));
+        (core, store)
+    }
+
+    fn is_cold(cached: &Cached<Pod>) -> bool {
+        matches!(cached.object.content(), Content::Cold(_))
+    }
+
+    #[test]
+    fn objects_are_compressed_once_a_dictionary_is_trained_those_before_included() {
+        let (core, store) = filled(255);
+        assert!(!store.list().iter().any(is_cold));
+        let before = core.bytes();
+        put(&core, &pod(255, 1000));
+        assert!(store.list().iter().all(is_cold));
+        assert!(core.bytes() * 3 < before, "{} of {before} bytes", core.bytes());
+        let cached = store.get(&ObjectKey::new(Some("n-0"), "p-0003")).expect("it is there");
+        let mut whole = pod(3, 1000);
+        whole["metadata"].as_object_mut().expect("an object").remove("managedFields");
+        let whole = whole.as_object_mut().expect("an object");
+        assert!(whole.remove("kind").is_some() && whole.remove("apiVersion").is_some());
+        assert_eq!(json(&cached.raw()), Value::Object(whole.clone()));
+        assert_eq!(cached.annotation("example.dev/note").as_deref(), Some("note 3\n"));
+    }
+
+    #[test]
+    fn a_decoded_value_is_shared_while_somebody_holds_it() {
+        let (_core, store) = filled(300);
+        let cached = store.list().remove(7);
+        let held = cached.get().unwrap();
+        assert!(Arc::ptr_eq(&held, &cached.get().unwrap()));
+    }
+
+    #[test]
+    fn a_kind_that_changes_its_looks_gets_another_dictionary_and_old_objects_stay_readable() {
+        let (core, store) = filled(800);
+        let noise = |seed: u64, length: u64| -> String {
+            let mix = |at: u64| {
+                let mixed = (seed * 1_000 + at + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9)
+            };
+            (0..length).map(|at| format!("{:016x}", mix(at))).collect()
+        };
+        // What all new objects say, and no old one.
+        let news = noise(77, 60);
+        let mut sizes = Vec::new();
+        for number in 0..6_000 {
+            let mut changed = pod(1_000 + number % 2_000, 2_000 + number as u64);
+            changed["spec"]["containers"][0]["env"] = json!([{"name": "NEWS", "value": news}]);
+            put(&core, &changed);
+            let key = ObjectKey::new(
+                Some(&format!("n-{}", (1_000 + number % 2_000) % 3)),
+                &format!("p-{:04}", 1_000 + number % 2_000),
+            );
+            sizes.push(store.get(&key).map_or(0, |cached| cached.object.content().len()));
+        }
+        let (first, last) = (sizes[0], sizes[sizes.len() - 1]);
+        assert!(last * 2 < first, "{first} bytes at first, {last} in the end");
+        for cached in store.list() {
+            assert!(cached.get().is_ok(), "{cached:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_get_smaller_stays_as_it_is() {
+        let core = Core::with_mode(
+            ResourceInfo::of::<Pod>(),
+            Clock::system(),
+            0,
+            mode::<Pod>(Representation::Cold),
+        );
+        for number in 0..400 {
+            let tiny = json!({"metadata": {"name": format!("{number}"), "uid": "u"}});
+            put(&core, &tiny);
+        }
+        let store: Store<Pod> = Store::new(core);
+        assert_eq!(store.list().len(), 400);
+        assert!(store.list().iter().all(|cached| cached.get().is_ok()));
+    }
+}
