@@ -11,6 +11,7 @@ mod controllers;
 mod core;
 pub mod crd_schema;
 mod crds;
+mod direct;
 pub mod discovery;
 pub mod faults;
 mod go;
@@ -32,6 +33,7 @@ pub mod typed;
 mod verbs;
 
 pub use auth::User;
+pub use direct::Backup;
 pub use requests::Request;
 pub use server::{ApiServer, Builder, Listening};
 pub use status::ApiError;

@@ -1,6 +1,7 @@
 //! What the derive macros call, and what tests reach behind the public API. Not public API: it may
 //! change in any release.
 
+pub mod cache;
 pub mod probe;
 mod projected;
 

@@ -22,6 +22,7 @@ pub mod entropy;
 pub mod error;
 pub mod metrics;
 pub mod seams;
+mod sync;
 
 pub mod resource;
 pub mod wire;

@@ -59,6 +59,57 @@ impl MetricConstructor<Histogram> for Buckets {
     }
 }
 
+/// One series of a counter, found once: feeding it costs no look-up. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct CounterSeries(Option<Counter>);
+
+impl CounterSeries {
+    /// Adds `n`.
+    pub fn count(&self, n: u64) {
+        if let Some(counter) = &self.0 {
+            counter.inc_by(n);
+        }
+    }
+}
+
+/// One series of a gauge, found once: feeding it costs no look-up. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct GaugeSeries(Option<Gauge<f64, AtomicU64>>);
+
+impl GaugeSeries {
+    /// Sets the value.
+    pub fn set(&self, value: f64) {
+        if let Some(gauge) = &self.0 {
+            gauge.set(value);
+        }
+    }
+
+    /// Adds to the value; negative ones lower it.
+    pub fn add(&self, value: f64) {
+        if let Some(gauge) = &self.0 {
+            gauge.inc_by(value);
+        }
+    }
+}
+
+/// One series of a histogram, found once: feeding it costs no look-up. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct HistogramSeries(Option<Histogram>);
+
+impl HistogramSeries {
+    /// Records a duration, in seconds.
+    pub fn observe(&self, duration: Duration) {
+        self.record(duration.as_secs_f64());
+    }
+
+    /// Records a value that is no duration, such as a size in bytes.
+    pub fn record(&self, value: f64) {
+        if let Some(histogram) = &self.0 {
+            histogram.observe(value);
+        }
+    }
+}
+
 /// The metrics of one operator; cheap to clone.
 #[derive(Clone)]
 pub struct Metrics {
@@ -110,39 +161,68 @@ impl Metrics {
         Self { inner: Arc::new(Inner { registry, kept }) }
     }
 
+    /// The series of a counter with these label values; it is visible from now on.
+    pub fn counter(&self, def: &Def, values: &[&str]) -> CounterSeries {
+        CounterSeries(match self.inner.kept.get(def.name) {
+            Some(Kept::Counter(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            _ => None,
+        })
+    }
+
+    /// The series of a gauge with these label values; it is visible from now on.
+    pub fn gauge(&self, def: &Def, values: &[&str]) -> GaugeSeries {
+        GaugeSeries(match self.inner.kept.get(def.name) {
+            Some(Kept::Gauge(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            _ => None,
+        })
+    }
+
+    /// The series of a histogram with these label values; it is visible from now on.
+    pub fn histogram(&self, def: &Def, values: &[&str]) -> HistogramSeries {
+        HistogramSeries(match self.inner.kept.get(def.name) {
+            Some(Kept::Histogram(family)) => Some(family.get_or_create_owned(&labels(def, values))),
+            _ => None,
+        })
+    }
+
     /// Adds `n` to a counter; 0 makes the series visible.
     pub fn count(&self, def: &Def, values: &[&str], n: u64) {
-        if let Some(Kept::Counter(family)) = self.inner.kept.get(def.name) {
-            family.get_or_create(&labels(def, values)).inc_by(n);
-        }
+        self.counter(def, values).count(n);
     }
 
     /// Sets a gauge.
     pub fn set(&self, def: &Def, values: &[&str], value: f64) {
+        self.gauge(def, values).set(value);
+    }
+
+    /// Forgets a gauge's series, because what it measured is gone.
+    pub fn forget(&self, def: &Def, values: &[&str]) {
         if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
-            family.get_or_create(&labels(def, values)).set(value);
+            family.remove(&labels(def, values));
+        }
+    }
+
+    /// The value of a gauge's series; `None` when there is none. For tests and debug dumps.
+    pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
+        match self.inner.kept.get(def.name) {
+            Some(Kept::Gauge(family)) => family.get(&labels(def, values)).map(|gauge| gauge.get()),
+            _ => None,
         }
     }
 
     /// Adds to a gauge; negative values lower it.
     pub fn add(&self, def: &Def, values: &[&str], value: f64) {
-        if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
-            family.get_or_create(&labels(def, values)).inc_by(value);
-        }
+        self.gauge(def, values).add(value);
     }
 
     /// Records a duration, in seconds.
     pub fn observe(&self, def: &Def, values: &[&str], duration: Duration) {
-        if let Some(Kept::Histogram(family)) = self.inner.kept.get(def.name) {
-            family.get_or_create(&labels(def, values)).observe(duration.as_secs_f64());
-        }
+        self.histogram(def, values).observe(duration);
     }
 
     /// Records a value that is no duration, such as a size in bytes.
     pub fn record(&self, def: &Def, values: &[&str], value: f64) {
-        if let Some(Kept::Histogram(family)) = self.inner.kept.get(def.name) {
-            family.get_or_create(&labels(def, values)).observe(value);
-        }
+        self.histogram(def, values).record(value);
     }
 
     /// The value of a counter's series; 0 when nothing was counted. For tests and debug dumps.
@@ -184,6 +264,16 @@ mod tests {
             ),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_series_found_once_feeds_the_metric_of_its_labels() {
+        let metrics = Metrics::new();
+        let series = metrics.counter(&names::RECONCILE, &["website", "success"]);
+        series.count(2);
+        series.clone().count(1);
+        assert_eq!(metrics.counted(&names::RECONCILE, &["website", "success"]), 3);
+        assert_eq!(metrics.counted(&names::RECONCILE, &["website", "error"]), 0);
     }
 
     #[test]

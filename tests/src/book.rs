@@ -11,3 +11,6 @@ pub mod testing {}
 
 #[doc = include_str!("../../book/src/coming-from/client-go.md")]
 pub mod coming_from_client_go {}
+
+#[doc = include_str!("../../book/src/cache/reflector.md")]
+pub mod cache_reflector {}

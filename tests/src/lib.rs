@@ -2,5 +2,6 @@
 //! thread, on a clock that moves only when nobody can work, with one seed for everything.
 
 pub mod book;
+pub mod oracle;
 pub mod sim;
 pub mod widget;

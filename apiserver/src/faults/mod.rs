@@ -73,6 +73,12 @@ impl Faults {
         self.order(resource, &Order::Raw(bytes.into()));
     }
 
+    /// The open watches of a resource show changes again that they have shown, as a server does that
+    /// lags behind the one before: all since `back` revisions ago, or only the first of them.
+    pub fn repeat_watches(&self, resource: &str, back: u64, only_one: bool) {
+        self.order(resource, &Order::Again { back, only_one });
+    }
+
     /// Stops delivering events of a resource; nothing is lost, they come after resuming.
     pub fn pause_watches(&self, resource: &str) {
         self.shared.paused.send_modify(|paused| {

@@ -32,6 +32,8 @@ pub enum Action {
     FailWatch(u16),
     /// The watch starts with these bytes as a frame.
     RawFrame(Bytes),
+    /// The watch starts so many revisions before the one asked for.
+    RepeatWatch(u64),
     /// Replaces the `spec` of the named object, wherever it is shown, by a text no client can
     /// decode.
     Garble(String),

@@ -14,6 +14,11 @@ pub(crate) enum Order {
     Close,
     Fail(u16),
     Raw(Bytes),
+    /// Shows changes again: those since this many revisions, or only the first of them.
+    Again {
+        back: u64,
+        only_one: bool,
+    },
 }
 
 /// Orders that may wait at one watch; more are lost.

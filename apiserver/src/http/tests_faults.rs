@@ -127,3 +127,53 @@ async fn faults_can_mean_one_client_only() {
     assert_eq!(client.send("GET", MAPS, &[("user-agent", "flaky/1")], "").await.code, 503);
     assert_eq!(client.send("GET", MAPS, &[("user-agent", "solid/1")], "").await.code, 200);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_can_show_again_what_it_has_shown() {
+    let (server, mut client) = start().await;
+    let url = format!("{MAPS}?watch=1");
+    let mut watch = Watch::open(&server, &url).await;
+    for name in ["a", "b", "c"] {
+        client.post(MAPS, map(name)).await;
+    }
+    assert_eq!([watch.brief().await, watch.brief().await], ["ADDED a", "ADDED b"]);
+    assert_eq!(watch.brief().await, "ADDED c");
+    server.faults().repeat_watches("configmaps", 2, false);
+    assert_eq!([watch.brief().await, watch.brief().await], ["ADDED b", "ADDED c"]);
+    server.faults().repeat_watches("configmaps", 3, true);
+    assert_eq!(watch.brief().await, "ADDED a");
+    assert!(watch.is_silent().await);
+    let from = server.revision();
+    server.faults().add(Fault::new(Action::RepeatWatch(1)).on("watch"));
+    let mut watch = Watch::open(&server, &format!("{url}&resourceVersion={from}")).await;
+    assert_eq!(watch.brief().await, "ADDED c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_server_is_older_than_its_clients_and_says_that_their_versions_are_gone() {
+    let (server, mut client) = start().await;
+    client.post(MAPS, map("a")).await;
+    let backup = server.backup();
+    client.post(MAPS, map("b")).await;
+    let from = server.revision();
+    server.restore(&backup).await;
+    let mut client = Client::of(&server).await;
+    assert_eq!(client.get(MAPS).await.names(), ["a"]);
+    let url = format!("{MAPS}?watch=1&resourceVersion={from}");
+    let mut watch = Watch::open(&server, &url).await;
+    assert_eq!(watch.event().await.unwrap()["object"]["code"], 410);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_passes_every_check_and_watches_show_it() {
+    let (server, _client) = start().await;
+    let mut watch = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
+    let odd = json!({"metadata": {"name": "a", "namespace": "default"}, "data": 7});
+    let commit = |object| server.commit("", "configmaps", "default", "a", object);
+    let revision = commit(Some(odd)).unwrap();
+    assert_eq!(revision, server.revision());
+    assert_eq!(watch.event().await.unwrap()["object"]["data"], 7);
+    assert!(commit(None).is_some_and(|gone| gone > revision));
+    assert_eq!(watch.brief().await, "DELETED a");
+    assert_eq!(commit(None), None);
+}

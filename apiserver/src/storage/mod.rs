@@ -62,6 +62,20 @@ pub(crate) struct Compacted {
     pub(crate) current: u64,
 }
 
+/// All objects at one revision.
+#[derive(Clone, Debug)]
+pub(crate) struct Backup {
+    revision: u64,
+    resources: BTreeMap<String, Snapshot>,
+}
+
+impl Backup {
+    /// The newest revision in it.
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+}
+
 /// How many changes each resource remembers.
 const HISTORY: usize = 8192;
 
@@ -75,6 +89,8 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Inner {
     revision: u64,
+    /// Revisions have gone backwards: one from the future may be one from the past.
+    is_restored: bool,
     resources: BTreeMap<String, Resource>,
 }
 
@@ -154,7 +170,7 @@ impl Resource {
 impl Store {
     /// An empty store at revision 1, etcd's first.
     pub(crate) fn new() -> Self {
-        let inner = Inner { revision: 1, resources: BTreeMap::new() };
+        let inner = Inner { revision: 1, is_restored: false, resources: BTreeMap::new() };
         Self { inner: Mutex::new(inner), newest: watch::Sender::new(1) }
     }
 
@@ -288,6 +304,9 @@ impl Store {
         let inner = self.inner.lock();
         match inner.resources.get(resource) {
             Some(state) if revision < state.floor => Err(Compacted { current: inner.revision }),
+            _ if inner.is_restored && revision > inner.revision => {
+                Err(Compacted { current: inner.revision })
+            }
             _ => Ok(Cursor { revision, ..cursor }),
         }
     }
@@ -317,6 +336,33 @@ impl Store {
         let upto = if all { current } else { changes.last().map_or(current, |c| c.revision) };
         cursor.revision = cursor.revision.max(upto);
         Ok(Changes { changes, ended: all && !state.served })
+    }
+
+    /// Everything that is stored now.
+    pub(crate) fn backup(&self) -> Backup {
+        let inner = self.inner.lock();
+        let resources =
+            inner.resources.iter().map(|(name, state)| (name.clone(), state.current.clone()));
+        Backup { revision: inner.revision, resources: resources.collect() }
+    }
+
+    /// Goes back to a backup; open cursors end.
+    pub(crate) fn restore(&self, backup: &Backup) {
+        let mut inner = self.inner.lock();
+        inner.revision = backup.revision;
+        inner.is_restored = true;
+        for (name, state) in &mut inner.resources {
+            let snapshot = backup.resources.get(name).cloned().unwrap_or_default();
+            *state = Resource {
+                current: snapshot.clone(),
+                base: snapshot,
+                served: state.served,
+                wake: state.wake.clone(),
+                ..Resource::new(backup.revision, state.incarnation + 1)
+            };
+            state.wake.send_replace(backup.revision);
+        }
+        self.newest.send_replace(backup.revision);
     }
 
     /// Forgets the history of everything up to now.

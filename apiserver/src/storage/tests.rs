@@ -169,3 +169,24 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_restored_backup_sets_objects_and_revisions_back_and_ends_cursors() {
+    let store = Store::new();
+    let put = |name: &str, held: Option<&Arc<Object>>| {
+        store.put("pods", name, held, named(name)).unwrap()
+    };
+    let old = put("a", None);
+    let backup = store.backup();
+    put("a", Some(&old));
+    put("b", None);
+    let (_, mut cursor) = store.follow("pods");
+    store.restore(&backup);
+    assert_eq!(store.revision(), backup.revision());
+    assert!(store.get("pods", "b").is_none());
+    assert_eq!(store.get("pods", "a").unwrap().revision, old.revision);
+    assert!(store.changes("pods", &mut cursor, 9).unwrap().ended);
+    assert_eq!(store.follow_from("pods", 4).unwrap_err(), Compacted { current: 2 });
+    let again = put("c", None);
+    assert_eq!(again.revision, 3, "versions are given a second time");
+}

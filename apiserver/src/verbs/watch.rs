@@ -159,6 +159,7 @@ impl Watcher {
                     self.fail(&failure(*code));
                 }
                 Action::RawFrame(bytes) => self.raw.push_back(bytes.clone()),
+                Action::RepeatWatch(back) => self.again(*back, false),
                 _ => {}
             }
         }
@@ -204,6 +205,7 @@ impl Watcher {
                 Some(Order::Close) => self.over = true,
                 Some(Order::Fail(code)) => self.fail(&failure(code)),
                 Some(Order::Raw(bytes)) => self.ready.push_back(Event::Raw(bytes)),
+                Some(Order::Again { back, only_one }) => self.again(back, only_one),
                 None => {}
             },
             () = self.cursor.changed(), if !paused => {}
@@ -231,6 +233,22 @@ impl Watcher {
             }
             Err(storage::Compacted { current }) => self.expire(self.cursor.revision, current),
         }
+    }
+
+    /// Shows changes again that were shown, as far as they are remembered.
+    fn again(&mut self, back: u64, only_one: bool) {
+        let resource = &self.kind.storage;
+        let from = self.cursor.revision.saturating_sub(back);
+        let Ok(mut cursor) = self.core.store.follow_from(resource, from) else { return };
+        if !only_one {
+            self.cursor = cursor;
+            return;
+        }
+        let first = self.core.store.changes(resource, &mut cursor, 1);
+        let first = first.into_iter().flat_map(|batch| batch.changes);
+        let seen = first.filter(|change| change.revision <= self.cursor.revision);
+        let events: Vec<_> = seen.filter_map(|change| self.event(&change)).collect();
+        self.ready.extend(events);
     }
 
     /// What a change means for this selection.

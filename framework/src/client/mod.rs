@@ -220,4 +220,4 @@ impl fmt::Debug for Client {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

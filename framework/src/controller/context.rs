@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use self::status::Latest;
 use super::Reconciler;
 use super::step::Memory;
-use super::worker::Turn;
+use super::turn::Turn;
 use crate::api::Api;
 use crate::client::Client;
 use crate::clock::Clock;
@@ -82,10 +82,9 @@ impl<C: Reconciler> Context<C> {
     pub(super) fn new(
         reach: Arc<Reach>,
         store: Store<C::Object>,
-        object: Arc<C::Object>,
+        (key, object): (ObjectKey, Arc<C::Object>),
         turn: Turn,
     ) -> Self {
-        let key = object.key();
         Self { reach, store, object, key, turn, latest: Mutex::new(None) }
     }
 
@@ -135,7 +134,7 @@ impl<C: Reconciler> Context<C> {
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
     /// reconcile should end soon then, and may still write.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.turn.cancel
+        self.turn.cancel.token()
     }
 
     /// Waits until the reconcile should end; see [`cancellation`](Self::cancellation).
@@ -143,7 +142,7 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Safe.
     pub async fn cancelled(&self) {
-        self.turn.cancel.cancelled().await;
+        self.turn.cancel.token().cancelled().await;
     }
 
     /// How many reconciles of this object failed in a row before this one.
@@ -182,7 +181,8 @@ impl<C: Reconciler> Context<C> {
 
     /// A write of ours on top of version `from` left the object like this.
     pub(super) fn wrote_own(&self, from: &str, object: &C::Object) {
-        self.reach.memory.echoes.wrote(&self.key, from, object.resource_version());
+        let (begun, to) = (self.object.resource_version(), object.resource_version());
+        self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
         self.wrote(object);
     }
 

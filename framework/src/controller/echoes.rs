@@ -4,8 +4,9 @@
 //! only when every step of it is known: it leads from the version that was reconciled, or one that
 //! we made of it, to a version that an answer to us carried.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 
 use crate::resource::ObjectKey;
@@ -13,10 +14,18 @@ use crate::resource::ObjectKey;
 /// Versions kept per object; what lies further back is news.
 const KEPT: usize = 16;
 
-/// For each object the versions since its last reconcile began, each made by us from the one before.
-#[derive(Debug, Default)]
+/// For each object that we wrote the versions since its last reconcile began, each made by us from
+/// the one before.
+#[derive(Debug)]
 pub(super) struct Echoes {
-    chains: Mutex<BTreeMap<ObjectKey, Vec<String>>>,
+    chains: Mutex<HashMap<ObjectKey, Vec<String>, FixedState>>,
+}
+
+impl Default for Echoes {
+    fn default() -> Self {
+        // Never iterated, so its order shows nowhere.
+        Self { chains: Mutex::new(HashMap::with_hasher(FixedState::with_seed(0))) }
+    }
 }
 
 impl Echoes {
@@ -24,21 +33,33 @@ impl Echoes {
     /// watch may still have to tell that.
     pub(super) fn begin(&self, key: &ObjectKey, version: &str) {
         let mut chains = self.chains.lock();
-        let chain = chains.entry(key.clone()).or_default();
-        if chain.last().is_none_or(|last| last != version) || chain.len() > KEPT / 2 {
-            *chain = vec![version.to_owned()];
+        if chains.is_empty() {
+            return;
+        }
+        if let Some(chain) = chains.get(key)
+            && (chain.last().is_none_or(|last| last != version) || chain.len() > KEPT / 2)
+        {
+            chains.remove(key);
         }
     }
 
-    /// A write of ours that the API server accepted only on top of `from` made `to`.
-    pub(super) fn wrote(&self, key: &ObjectKey, from: &str, to: &str) {
+    /// A write of ours that the API server accepted only on top of `from` made `to`; `begun` is the
+    /// version that is reconciled.
+    pub(super) fn wrote(&self, key: &ObjectKey, begun: &str, (from, to): (&str, &str)) {
+        if from == to {
+            return;
+        }
         let mut chains = self.chains.lock();
-        if let Some(chain) = chains.get_mut(key)
-            && chain.last().is_some_and(|last| last == from)
-            && from != to
-            && chain.len() < KEPT
-        {
-            chain.push(to.to_owned());
+        match chains.get_mut(key) {
+            Some(chain) => {
+                if chain.last().is_some_and(|last| last == from) && chain.len() < KEPT {
+                    chain.push(to.to_owned());
+                }
+            }
+            None if begun == from => {
+                chains.insert(key.clone(), vec![from.to_owned(), to.to_owned()]);
+            }
+            None => {}
         }
     }
 
@@ -68,8 +89,8 @@ mod tests {
     fn a_change_made_by_us_alone_is_an_echo_also_when_merged() {
         let echoes = Echoes::default();
         echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", "11");
-        echoes.wrote(&key(), "11", "14");
+        echoes.wrote(&key(), "10", ("10", "11"));
+        echoes.wrote(&key(), "10", ("11", "14"));
         assert!(echoes.is_echo(&key(), "10", "11"));
         assert!(echoes.is_echo(&key(), "11", "14"));
         assert!(echoes.is_echo(&key(), "10", "14"));
@@ -80,7 +101,7 @@ mod tests {
         let echoes = Echoes::default();
         echoes.begin(&key(), "10");
         // 12 was made of a version that was never reconciled.
-        echoes.wrote(&key(), "11", "12");
+        echoes.wrote(&key(), "10", ("11", "12"));
         assert!(!echoes.is_echo(&key(), "11", "12"));
         assert!(!echoes.is_echo(&key(), "10", "12"));
     }
@@ -89,7 +110,7 @@ mod tests {
     fn a_resync_is_news() {
         let echoes = Echoes::default();
         echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", "11");
+        echoes.wrote(&key(), "10", ("10", "11"));
         assert!(!echoes.is_echo(&key(), "11", "11"));
     }
 
@@ -97,7 +118,7 @@ mod tests {
     fn a_new_reconcile_starts_a_new_chain() {
         let echoes = Echoes::default();
         echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", "11");
+        echoes.wrote(&key(), "10", ("10", "11"));
         echoes.begin(&key(), "12");
         assert!(!echoes.is_echo(&key(), "10", "11"));
     }
@@ -106,8 +127,18 @@ mod tests {
     fn a_reconcile_that_sees_our_write_before_the_watch_tells_it_keeps_the_chain() {
         let echoes = Echoes::default();
         echoes.begin(&key(), "10");
-        echoes.wrote(&key(), "10", "11");
+        echoes.wrote(&key(), "10", ("10", "11"));
         echoes.begin(&key(), "11");
         assert!(echoes.is_echo(&key(), "10", "11"));
+    }
+
+    #[test]
+    fn objects_that_are_not_written_are_not_remembered() {
+        let echoes = Echoes::default();
+        echoes.begin(&key(), "10");
+        assert!(echoes.chains.lock().is_empty());
+        echoes.wrote(&key(), "10", ("10", "11"));
+        echoes.begin(&key(), "12");
+        assert!(echoes.chains.lock().is_empty());
     }
 }

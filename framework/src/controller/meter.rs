@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::metrics::{Metrics, names};
+use crate::metrics::{CounterSeries, GaugeSeries, HistogramSeries, Metrics, names};
 
 /// How a reconcile ended, as `controller_runtime_reconcile_total` labels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,75 +15,71 @@ pub(super) enum Ended {
     Timeout,
 }
 
-impl Ended {
-    fn label(self) -> &'static str {
-        match self {
-            Self::Success => "success",
-            Self::RequeueAfter => "requeue_after",
-            Self::Error | Self::Terminal | Self::Panic | Self::Timeout => "error",
-        }
-    }
-}
-
 /// Feeds `controller_runtime_*` for one controller.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
-    metrics: Metrics,
-    controller: String,
+    success: CounterSeries,
+    error: CounterSeries,
+    requeue_after: CounterSeries,
+    errors: CounterSeries,
+    terminal: CounterSeries,
+    panics: CounterSeries,
+    timeouts: CounterSeries,
+    seconds: HistogramSeries,
+    active: GaugeSeries,
 }
 
 impl Meter {
     /// Shows every series at 0.
-    pub(super) fn new(metrics: Metrics, controller: &str, workers: usize) -> Self {
-        let meter = Self { metrics, controller: controller.to_owned() };
-        for result in ["success", "error", "requeue", "requeue_after"] {
-            meter.metrics.count(&names::RECONCILE, &[controller, result], 0);
+    pub(super) fn new(metrics: &Metrics, controller: &str, workers: usize) -> Self {
+        let result = |result| metrics.counter(&names::RECONCILE, &[controller, result]);
+        let counter = |def| metrics.counter(def, &[controller]);
+        metrics.set(&names::MAX_CONCURRENT_RECONCILES, &[controller], workers as f64);
+        // Of controller-runtime's results the one that has no counterpart here.
+        result("requeue");
+        Self {
+            success: result("success"),
+            error: result("error"),
+            requeue_after: result("requeue_after"),
+            errors: counter(&names::RECONCILE_ERRORS),
+            terminal: counter(&names::RECONCILE_TERMINAL_ERRORS),
+            panics: counter(&names::RECONCILE_PANICS),
+            timeouts: counter(&names::RECONCILE_TIMEOUTS),
+            seconds: metrics.histogram(&names::RECONCILE_SECONDS, &[controller]),
+            active: metrics.gauge(&names::ACTIVE_WORKERS, &[controller]),
         }
-        for counter in [
-            &names::RECONCILE_ERRORS,
-            &names::RECONCILE_TERMINAL_ERRORS,
-            &names::RECONCILE_PANICS,
-            &names::RECONCILE_TIMEOUTS,
-        ] {
-            meter.metrics.count(counter, &[controller], 0);
-        }
-        meter.metrics.set(&names::MAX_CONCURRENT_RECONCILES, &[controller], workers as f64);
-        meter.metrics.set(&names::ACTIVE_WORKERS, &[controller], 0.0);
-        meter
     }
 
     /// A worker is busy until the guard is dropped.
     pub(super) fn busy(&self) -> Busy<'_> {
-        self.metrics.add(&names::ACTIVE_WORKERS, &[&self.controller], 1.0);
-        Busy { meter: self }
+        self.active.add(1.0);
+        Busy { active: &self.active }
     }
 
     /// A reconcile ended after `took`.
     pub(super) fn ended(&self, how: Ended, took: Duration) {
-        let controller = [self.controller.as_str()];
-        self.metrics.count(&names::RECONCILE, &[&self.controller, how.label()], 1);
-        self.metrics.observe(&names::RECONCILE_SECONDS, &controller, took);
-        if how.label() == "error" {
-            self.metrics.count(&names::RECONCILE_ERRORS, &controller, 1);
+        self.seconds.observe(took);
+        match how {
+            Ended::Success => return self.success.count(1),
+            Ended::RequeueAfter => return self.requeue_after.count(1),
+            Ended::Error => {}
+            Ended::Terminal => self.terminal.count(1),
+            Ended::Panic => self.panics.count(1),
+            Ended::Timeout => self.timeouts.count(1),
         }
-        let special = match how {
-            Ended::Terminal => &names::RECONCILE_TERMINAL_ERRORS,
-            Ended::Panic => &names::RECONCILE_PANICS,
-            Ended::Timeout => &names::RECONCILE_TIMEOUTS,
-            Ended::Success | Ended::RequeueAfter | Ended::Error => return,
-        };
-        self.metrics.count(special, &controller, 1);
+        self.error.count(1);
+        self.errors.count(1);
     }
 }
 
 /// A busy worker.
 #[derive(Debug)]
 pub(super) struct Busy<'a> {
-    meter: &'a Meter,
+    active: &'a GaugeSeries,
 }
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.meter.metrics.add(&names::ACTIVE_WORKERS, &[&self.meter.controller], -1.0);
+        self.active.add(-1.0);
     }
 }

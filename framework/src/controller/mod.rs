@@ -18,6 +18,7 @@ mod pace;
 mod runtime;
 mod sources;
 mod step;
+mod turn;
 mod wiring;
 mod worker;
 

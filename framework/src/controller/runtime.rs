@@ -20,7 +20,7 @@ use super::wiring::Finalizer;
 use super::worker::Worker;
 use super::{Reconciler, RetryPolicy};
 use crate::events::Recorder;
-use crate::informer::InformerRegistry;
+use crate::informer::{InformerRegistry, Registration};
 use crate::rbac::Rule;
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::workqueue::{QueueSettings, WorkQueue};
@@ -56,6 +56,8 @@ pub(super) struct Handle<C: Reconciler> {
 struct Attached {
     queue: WorkQueue<ObjectKey>,
     meter: Meter,
+    /// Keep the caches going and the keys coming.
+    _sources: Vec<Registration>,
 }
 
 impl<C: Reconciler> Handle<C> {
@@ -77,20 +79,20 @@ impl<C: Reconciler> Handle<C> {
             let settings =
                 QueueSettings::new(plan.name.as_ref()).workers(plan.workers).retry(plan.retry);
             let queue = WorkQueue::new(settings, seams);
-            let meter = Meter::new(seams.metrics.clone(), &plan.name, plan.workers);
+            let meter = Meter::new(&seams.metrics, &plan.name, plan.workers);
             let echoes = Arc::clone(&self.memory.echoes);
-            sources::main::<C::Object>(informers, &queue, echoes);
+            let mut sources = vec![sources::main::<C::Object>(informers, &queue, echoes)];
             for source in &plan.sources {
-                source(informers, &queue, &self.memory.applied);
+                sources.extend(source(informers, &queue, &self.memory.applied));
             }
-            Attached { queue, meter }
+            Attached { queue, meter, _sources: sources }
         })
     }
 
     /// Workers for one run, before they start.
     fn worker(&self, run: &ControllerRun, recorder: Recorder) -> Worker {
         let plan = &self.plan;
-        let Attached { queue, meter } = self.attached(&run.informers);
+        let Attached { queue, meter, .. } = self.attached(&run.informers);
         let seams = run.client.seams().fork(&plan.name);
         let reach = Reach {
             controller: Arc::clone(&plan.name),
@@ -117,7 +119,7 @@ impl<C: Reconciler> Handle<C> {
             meter: meter.clone(),
             pace: Arc::clone(&self.pace),
             reconciles: Arc::clone(&self.reconciles),
-            stop: run.stop.clone(),
+            stop: Arc::new(run.stop.clone()),
         }
     }
 

@@ -1,79 +1,92 @@
 //! Where keys come from: changes of the object, of its children, of other kinds.
 //!
-//! Mapping happens when a change is applied, with the old and the new state in hand, so no listener
-//! needs a buffer: the queue of keys is the buffer.
+//! The object's own key and its children's owner are read off metadata, where a change is applied,
+//! with the old and the new state in hand: the queue of keys is all the buffer they need. Mappers
+//! are code of users: each runs on a task of its own, and a slow one delays nobody else.
 
 use std::sync::Arc;
 
 use super::applied::Applied;
 use super::echoes::Echoes;
-use crate::informer::{Change, InformerRegistry};
+use crate::informer::{Informer, InformerRegistry, Registration};
 use crate::owner::controller_key;
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
-use crate::store::{Cached, Index, IndexValue};
+use crate::store::{Cached, Event, Index, IndexValue, Object};
 use crate::workqueue::WorkQueue;
 
-/// Connects one source to the queue.
-pub(super) type Source =
-    Box<dyn Fn(&InformerRegistry, &WorkQueue<ObjectKey>, &Arc<Applied>) + Send + Sync>;
+/// Connects one source to the queue, for as long as what it returns is held.
+pub(super) type Source = Box<
+    dyn Fn(&InformerRegistry, &WorkQueue<ObjectKey>, &Arc<Applied>) -> Option<Registration>
+        + Send
+        + Sync,
+>;
 
 /// The object itself; echoes of the controller's own writes are left out.
 pub(super) fn main<K: Resource>(
     informers: &InformerRegistry,
     queue: &WorkQueue<ObjectKey>,
     echoes: Arc<Echoes>,
-) {
+) -> Registration {
     let queue = queue.clone();
-    informers.informer::<K>().on_change(move |change| match change {
-        Change::Added { new, .. } => queue.add(new.key().clone()),
-        Change::Deleted { last, .. } => queue.add(last.key().clone()),
-        Change::Updated { old, new } => {
-            let (from, to) = (old.head().resource_version(), new.head().resource_version());
-            if old.head().uid() != new.head().uid() || !echoes.is_echo(new.key(), from, to) {
-                queue.add(new.key().clone());
-            }
+    let is_news = move |event: &&Event| match event {
+        Event::Added { .. } | Event::Deleted { .. } => true,
+        Event::Updated { old, new } => {
+            old.head().uid() != new.head().uid()
+                || !echoes.is_echo(new.key(), old.version(), new.version())
         }
-    });
+    };
+    let informer = informers.informer::<K>();
+    // Its reconcile says so, with advice on finalizers.
+    informer.is_reported_elsewhere();
+    informer.listen().inline(Box::new(move |events| {
+        queue.add_all(events.iter().filter(&is_news).map(|event| event.key().clone()));
+    }))
 }
 
 /// Children: the object that controls one is told.
 pub(super) fn owned<K: Resource>(parent: ResourceInfo) -> Source {
-    let mapping = mapped::<K>({
-        let parent = parent.clone();
-        move |_| {
-            let parent = parent.clone();
-            Box::new(move |child| {
-                controller_key(child.head().owners(), &parent, child.key()).into_iter().collect()
-            })
-        }
-    });
     Box::new(move |informers, queue, applied| {
-        let (parent, memory) = (parent.clone(), Arc::clone(applied));
-        informers.informer::<K>().on_change(move |change| {
-            if let (Change::Deleted { last, .. }, Some(info)) = (change, K::static_info())
-                && let Some(parent) = controller_key(last.head().owners(), &parent, last.key())
-            {
-                memory.forget_child(&parent, &(info, last.key().clone()));
+        let (queue, memory, parent) = (queue.clone(), Arc::clone(applied), parent.clone());
+        let owner =
+            move |child: &Object| controller_key(child.head().owners(), &parent, child.key());
+        let concerned = move |event: &Event| match event {
+            Event::Added { new, .. } => [owner(new), None],
+            // A child that changes hands concerns both.
+            Event::Updated { old, new } => {
+                let (before, after) = (owner(old), owner(new));
+                let before = before.filter(|before| after.as_ref() != Some(before));
+                [before, after]
             }
-        });
-        mapping(informers, queue, applied);
+            Event::Deleted { last, .. } => {
+                let parent = owner(last);
+                if let (Some(parent), Some(info)) = (&parent, K::static_info()) {
+                    memory.forget_child(parent, &(info, last.key().clone()));
+                }
+                [parent, None]
+            }
+        };
+        let told = informers.informer::<K>().listen().inline(Box::new(move |events| {
+            queue.add_all(events.iter().flat_map(&concerned).flatten());
+        }));
+        Some(told)
     })
 }
 
 /// Other objects: the keys that `mapper` makes of one are told.
 pub(super) fn watched<K: Resource>(mapper: fn(&Cached<K>) -> Vec<ObjectKey>) -> Source {
-    mapped::<K>(move |_| Box::new(mapper))
+    Box::new(move |informers, queue, _| Some(mapped(&informers.informer::<K>(), queue, mapper)))
 }
 
 /// Other objects: those parents are told whose index values name one.
 pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(index: Index<P, V>) -> Source {
-    mapped::<K>(move |informers| {
+    Box::new(move |informers, queue, _| {
         let parents = informers.informer::<P>().store();
-        Box::new(move |other| {
+        let mapper = move |other: &Cached<K>| {
             let found = parents.by_index(index, other.key().name());
             let keys = found.iter().map(|parent| parent.key().clone());
             keys.filter(|key| near(key, other.key())).collect()
-        })
+        };
+        Some(mapped(&informers.informer::<K>(), queue, mapper))
     })
 }
 
@@ -85,25 +98,20 @@ fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
 /// Builds an index early.
 pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
     Box::new(move |informers, _, _| {
-        informers.informer::<K>().store().ensure_index(index);
+        informers.pinned::<K>().store().ensure_index(index);
+        None
     })
 }
 
-/// From an object to the keys of those it concerns.
-type Mapper<K> = Box<dyn Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync>;
-
+/// Of each state that a reader of the cache could have seen, the keys that it concerns.
 fn mapped<K: Resource>(
-    mapper: impl Fn(&InformerRegistry) -> Mapper<K> + Send + Sync + 'static,
-) -> Source {
-    Box::new(move |informers, queue, _| {
-        let (queue, mapper) = (queue.clone(), mapper(informers));
-        informers.informer::<K>().on_change(move |change| match change {
-            Change::Added { new, .. } => queue.add_all(mapper(new)),
-            Change::Deleted { last, .. } => queue.add_all(mapper(last)),
-            // A child that changes hands concerns both.
-            Change::Updated { old, new } => {
-                queue.add_all(mapper(old).into_iter().chain(mapper(new)));
-            }
-        });
-    })
+    informer: &Informer<K>,
+    queue: &WorkQueue<ObjectKey>,
+    mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,
+) -> Registration {
+    let queue = queue.clone();
+    informer
+        .listen()
+        .name("mapper of a controller")
+        .on_state(move |state| queue.add_all(mapper(state)))
 }

@@ -9,8 +9,9 @@ use super::applied::Applied;
 use super::context::{Context, Reach};
 use super::echoes::Echoes;
 use super::runtime::Plan;
+use super::turn::Turn;
 use super::wiring::Finalizer;
-use super::worker::{Outcome, Step, StepFuture, Turn};
+use super::worker::{Outcome, Step, StepFuture};
 use super::{Action, Failure, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::events::Warning;
@@ -74,8 +75,8 @@ impl<C: Reconciler> ObjectStep<C> {
             Err(invalid) => return Err(self.undecodable(&cached, &invalid)),
         };
         memory.echoes.begin(key, object.resource_version());
-        let cx: Context<C> =
-            Context::new(Arc::clone(&self.reach), self.store.clone(), object, turn);
+        let about = (key.clone(), object);
+        let cx: Context<C> = Context::new(Arc::clone(&self.reach), self.store.clone(), about, turn);
         match &self.plan.finalizer {
             _ if cx.object().is_terminating() => {
                 self.terminate(&cx).await?;
@@ -127,7 +128,6 @@ impl<C: Reconciler> ObjectStep<C> {
             let uid = Some(head.uid().to_owned());
             let object = ObjectRef { info: info.clone(), key: key.clone(), uid };
             self.reach.recorder.event(&object, Warning, "Undecodable", &text);
-            tracing::error!(%key, "{text}");
         }
         Failure::terminal(Error::new(ErrorKind::Decode, text))
     }

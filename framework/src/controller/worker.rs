@@ -11,12 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use tokio::task::coop::consume_budget;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::failure::Retry;
 use super::meter::{Ended, Meter};
 use super::pace::{Leave, Pace};
+use super::turn::{Cancel, Turn};
 use super::{Action, Failure};
 use crate::error::Error;
 use crate::resource::ObjectKey;
@@ -35,15 +38,6 @@ pub(super) enum Outcome {
     Done(Action),
     /// Not reconciled.
     Failed(Failure),
-}
-
-/// One turn of a key: which attempt, and who can call it off.
-#[derive(Clone, Debug)]
-pub(super) struct Turn {
-    /// Number of the attempt: 0 unless the last one failed.
-    pub(super) attempt: u32,
-    /// Cancelled when the controller stops, and when the turn ended by its deadline.
-    pub(super) cancel: CancellationToken,
 }
 
 /// A boxed future of a step.
@@ -66,7 +60,7 @@ pub(super) struct Worker {
     pub(super) meter: Meter,
     pub(super) pace: Arc<Pace>,
     pub(super) reconciles: Arc<AtomicU64>,
-    pub(super) stop: CancellationToken,
+    pub(super) stop: Arc<CancellationToken>,
 }
 
 /// How a guarded step ended.
@@ -79,27 +73,42 @@ enum End {
 impl Worker {
     /// Works until the controller stops; a step that runs then is finished.
     pub(super) async fn run(self) {
-        loop {
-            let work = tokio::select! {
-                biased;
-                () = self.stop.cancelled() => return,
-                work = self.queue.get() => work,
-            };
-            let Some(work) = work else { return };
-            let id = self.seams.entropy.next_u64();
+        let ids = self.seams.entropy.next_u64();
+        let mut turns = 0_u64;
+        while let Some(work) = self.next().await {
+            turns += 1;
             let span = tracing::info_span!(
                 "reconcile",
                 controller = %self.controller,
                 namespace = work.key().namespace().unwrap_or_default(),
                 name = work.key().name(),
-                reconcile_id = format_args!("{id:016x}"),
+                reconcile_id = format_args!("{:016x}", reconcile_id(ids, turns)),
             );
             self.turn(work).instrument(span).await;
+            // Reconciles that never wait must not keep other tasks from running.
+            consume_budget().await;
+        }
+    }
+
+    /// The next key; `None` when the controller stops.
+    async fn next(&self) -> Option<Work<ObjectKey>> {
+        if self.stop.is_cancelled() {
+            return None;
+        }
+        // While there is work, nothing needs to be registered anywhere.
+        if let Some(work) = self.queue.try_get() {
+            return Some(work);
+        }
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => None,
+            work = self.queue.get() => work,
         }
     }
 
     async fn turn(&self, work: Work<ObjectKey>) {
-        match self.pace.ask(work.key(), self.seams.clock.now()) {
+        let started = work.taken();
+        match self.pace.ask(work.key(), started) {
             Leave::Go => {}
             Leave::GoAndWarn => tracing::warn!(
                 "reconciled more than 50 times within a minute, and slowed down to once a second: \
@@ -108,9 +117,8 @@ impl Worker {
             Leave::Wait(delay) => return work.hold(delay),
         }
         let busy = self.meter.busy();
-        let started = self.seams.clock.now();
-        let turn = Turn { attempt: work.failures(), cancel: self.stop.child_token() };
-        let end = self.guarded(work.key(), turn).await;
+        let turn = Turn { attempt: work.failures(), cancel: Cancel::new(&self.stop) };
+        let end = self.guarded(work.key(), turn, started).await;
         drop(busy);
         let took = self.seams.clock.now().saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
@@ -119,29 +127,30 @@ impl Worker {
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
-    async fn guarded(&self, key: &ObjectKey, turn: Turn) -> End {
+    async fn guarded(&self, key: &ObjectKey, turn: Turn, started: Instant) -> End {
         // Whoever still holds the token after a deadline learns that nobody waits for it.
-        let _told = turn.cancel.clone().drop_guard();
+        let _told = turn.cancel.at_end();
         let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, turn))) {
             Ok(step) => step,
             Err(panic) => return End::Panicked(panic_text(&*panic)),
         };
         let mut step = pin!(caught(step));
-        let deadline = self.seams.clock.now() + self.timeout;
-        loop {
-            let tick = (self.seams.clock.now() + TICK).min(deadline);
+        let deadline = started.checked_add(self.timeout);
+        let deadline = deadline.unwrap_or_else(|| self.seams.clock.after(self.timeout));
+        let mut tick = started;
+        while tick < deadline {
+            tick = (tick + TICK).min(deadline);
             tokio::select! {
                 biased;
                 end = step.as_mut() => return match end {
                     Ok(outcome) => End::Outcome(outcome),
                     Err(panic) => End::Panicked(panic_text(&*panic)),
                 },
+                // Its timer is armed only when the step waits for something.
                 () = self.seams.clock.sleep_until(tick) => self.queue.observe(),
             }
-            if self.seams.clock.now() >= deadline {
-                return End::TimedOut;
-            }
         }
+        End::TimedOut
     }
 
     /// Logs, and gives the verdict.
@@ -203,6 +212,12 @@ fn conclude_failure(work: Work<ObjectKey>, failure: &Failure) -> Ended {
         }
     }
     Ended::Error
+}
+
+/// Names a reconcile in logs: the numbers of one worker follow from its seed, and look random.
+fn reconcile_id(seed: u64, turn: u64) -> u64 {
+    let mixed = (seed ^ turn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ (mixed >> 32)
 }
 
 /// A panic's payload.

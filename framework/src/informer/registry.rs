@@ -1,56 +1,120 @@
-//! All informers of one operator, and the task that keeps them running.
+//! All informers of one operator on one cluster, and the task that keeps them running.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::core::{Core, Synced};
-use super::{CacheView, Informer, InformerStatus};
+use super::core::{Core, report};
+use super::invalid::Report;
+use super::lease::Lease;
+use super::options::sorted;
+use super::progress::Synced;
+use super::{CacheOptions, CacheView, Informer, InformerStatus, InvalidObject};
 use crate::client::Client;
-use crate::reflector::{ApiServer, Habits, ListWatch};
+use crate::error::{Error, ErrorKind};
+use crate::reflector::{ApiSource, Habits, ListWatch};
 use crate::resource::{Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
-use crate::store;
+use crate::store::{self, Representation};
 
-/// Makes the source of a kind in one namespace, or in all.
-pub(crate) type Sources =
-    Box<dyn Fn(&ResourceInfo, Option<&str>) -> Arc<dyn ListWatch> + Send + Sync>;
+/// What an informer wants to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    /// The kind.
+    pub info: &'a ResourceInfo,
+    /// One namespace, or all.
+    pub namespace: Option<&'a str>,
+    /// Labels and fields, the form in which objects are kept, the longest frame.
+    pub options: &'a CacheOptions,
+}
 
-/// All informers of one operator: one per kind and scope. Cheap to clone.
+impl Selection<'_> {
+    /// The selector of labels, if there is one.
+    pub fn labels(&self) -> Option<&str> {
+        self.options.labels.as_deref()
+    }
+
+    /// The selector of fields, if there is one.
+    pub fn fields(&self) -> Option<&str> {
+        self.options.fields.as_deref()
+    }
+}
+
+/// Makes what an informer reads from.
+pub type Sources = Box<dyn Fn(Selection<'_>) -> Arc<dyn ListWatch> + Send + Sync>;
+
+/// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
+///
+/// An informer is made when it is first asked for, and runs while [`run`](Self::run) does and
+/// somebody uses it; several registries, for several clusters, may run side by side.
 #[derive(Clone)]
 pub struct InformerRegistry {
     inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     sources: Sources,
     seams: Seams,
     namespaces: Vec<String>,
     habits: Arc<Habits>,
     informers: Mutex<Informers>,
     asked_for: Notify,
+    /// Ends every informer.
+    stop: CancellationToken,
+    phase: watch::Sender<Phase>,
+    reports: Arc<Reports>,
+}
+
+/// Who is told of objects that do not decode; nobody, unless somebody asked.
+#[derive(Default)]
+pub(super) struct Reports(Mutex<Option<Report>>);
+
+impl Reports {
+    pub(super) fn get(&self) -> Option<Report> {
+        self.0.lock().clone()
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    New,
+    Running,
+    Ended,
 }
 
 #[derive(Default)]
 struct Informers {
-    by_kind: BTreeMap<ResourceInfo, Arc<Core>>,
+    options: BTreeMap<ResourceInfo, CacheOptions>,
+    /// In the order of their kinds; of one kind, in that in which they were asked for.
+    known: Vec<Known>,
     /// Made and not yet running.
     idle: Vec<Arc<Core>>,
+    /// Used for as long as the registry is.
+    pinned: Vec<Arc<Lease>>,
     is_stopped: bool,
+}
+
+struct Known {
+    info: ResourceInfo,
+    options: CacheOptions,
+    /// The type whose values are kept, where values are.
+    kept: Option<&'static str>,
+    core: Arc<Core>,
+    lease: Weak<Lease>,
 }
 
 impl fmt::Debug for InformerRegistry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kinds: Vec<_> =
-            self.inner.informers.lock().by_kind.keys().map(ToString::to_string).collect();
+        let names: Vec<_> = self.cores().iter().map(|core| core.name.clone()).collect();
         f.debug_struct("InformerRegistry")
             .field("namespaces", &self.inner.namespaces)
-            .field("kinds", &kinds)
+            .field("informers", &names)
             .finish()
     }
 }
@@ -60,28 +124,27 @@ impl InformerRegistry {
     /// whole.
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {
         let seams = client.seams().fork("informers");
-        let sources: Sources = Box::new(move |info, namespace| {
-            Arc::new(ApiServer {
-                client: client.clone(),
-                info: info.clone(),
-                namespace: namespace.map(str::to_owned),
-            })
+        let sources: Sources = Box::new(move |wanted| {
+            let source = ApiSource::new(client.clone(), wanted.info.clone());
+            let source = source.namespace(wanted.namespace);
+            Arc::new(source.labels(wanted.labels()).fields(wanted.fields()))
         });
         Self::over(sources, seams, namespaces)
     }
 
     /// Informers over any sources.
-    pub(crate) fn over(sources: Sources, seams: Seams, mut namespaces: Vec<String>) -> Self {
-        namespaces.sort_unstable();
-        namespaces.dedup();
+    pub fn over(sources: Sources, seams: Seams, namespaces: Vec<String>) -> Self {
         Self {
             inner: Arc::new(Inner {
                 sources,
                 seams,
-                namespaces,
+                namespaces: sorted(namespaces),
                 habits: Arc::default(),
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
+                stop: CancellationToken::new(),
+                phase: watch::Sender::new(Phase::New),
+                reports: Arc::default(),
             }),
         }
     }
@@ -91,7 +154,37 @@ impl InformerRegistry {
         &self.inner.seams
     }
 
-    /// The informer of a kind; made on first use, running while [`run`](Self::run) does.
+    /// How a kind is cached from its first use on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when it is in use already, or was given other options before.
+    pub fn set_options(&self, info: ResourceInfo, options: CacheOptions) -> Result<(), Error> {
+        let mut informers = self.inner.informers.lock();
+        let default = CacheOptions::default();
+        let before = informers.options.get(&info);
+        if before.unwrap_or(&default) == &options {
+            return Ok(());
+        }
+        let is_used = |known: &Known| {
+            known.info == info && known.options == default && known.lease.strong_count() > 0
+        };
+        let why = if before.is_some() {
+            "it was given other options before"
+        } else if informers.known.iter().any(is_used) {
+            "it is in use already"
+        } else {
+            informers.options.insert(info, options);
+            return Ok(());
+        };
+        let text = format!(
+            "cannot set the cache options of {info}: {why}; set them once, before the kind is \
+             first used, or ask for a cache of its own by `informer_with`"
+        );
+        Err(Error::new(ErrorKind::Usage, text))
+    }
+
+    /// The informer of a kind, by the options that were set for it; made on first use, running while
+    /// [`run`](Self::run) does and it is used.
     ///
     /// # Panics
     /// When `K` does not know its kind ([`DynamicObject`](crate::resource::DynamicObject)): use
@@ -109,117 +202,285 @@ impl InformerRegistry {
     /// The informer of a kind that is known at run time; it is shared with the typed informer of the
     /// same kind.
     pub fn informer_of<K: Resource>(&self, info: ResourceInfo) -> Informer<K> {
-        let mut informers = self.inner.informers.lock();
-        if let Some(core) = informers.by_kind.get(&info) {
-            return Informer::new(Arc::clone(core));
-        }
-        let core = self.make(&info);
-        if informers.is_stopped {
-            core.stop();
-        }
-        informers.by_kind.insert(info, Arc::clone(&core));
-        informers.idle.push(Arc::clone(&core));
-        drop(informers);
-        self.inner.asked_for.notify_one();
-        Informer::new(core)
+        Informer::new(self.lease::<K>(info, None))
     }
 
-    /// The informer of a kind if somebody asked for one already; makes none.
+    /// An informer with options of its own, beside that of [`informer`](Self::informer): another
+    /// selector, other namespaces, another form. Shared by those who ask with equal options.
+    ///
+    /// # Panics
+    /// As [`informer`](Self::informer).
+    pub fn informer_with<K: Resource>(&self, options: CacheOptions) -> Informer<K> {
+        match K::static_info() {
+            Some(info) => Informer::new(self.lease::<K>(info, Some(options))),
+            None => panic!("`{}` does not know its kind", std::any::type_name::<K>()),
+        }
+    }
+
+    /// Calls `report` for each cached object that does not decode, those included that are known
+    /// already: once for each reason, and at most 50 times at once for each kind, then once in 10 s.
+    /// It must not wait. Replaces the one before; `None` ends it.
+    pub fn report_invalid(&self, report: Option<Arc<dyn Fn(&InvalidObject) + Send + Sync>>) {
+        self.inner.reports.0.lock().clone_from(&report);
+        if let Some(report) = report {
+            self.cores().iter().for_each(|core| core.report_all(&report));
+        }
+    }
+
+    /// As [`informer`](Self::informer), used for as long as the registry lives.
+    pub(crate) fn pinned<K: Resource>(&self) -> Informer<K> {
+        let informer = self.informer::<K>();
+        let mut informers = self.inner.informers.lock();
+        if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.lease)) {
+            informers.pinned.push(Arc::clone(&informer.lease));
+        }
+        drop(informers);
+        informer
+    }
+
+    /// The informer of a kind if somebody uses it; makes none.
     pub(crate) fn existing<K: Resource>(&self) -> Option<Informer<K>> {
         let info = K::static_info()?;
         let informers = self.inner.informers.lock();
-        informers.by_kind.get(&info).map(|core| Informer::new(Arc::clone(core)))
+        informers.find::<K>(&info, None).map(Informer::new)
     }
 
-    fn make(&self, info: &ResourceInfo) -> Arc<Core> {
+    fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
+        let mut informers = self.inner.informers.lock();
+        if let Some(lease) = informers.find::<K>(&info, options.as_ref()) {
+            drop(informers);
+            lease.core().read_as::<K>();
+            return lease;
+        }
+        let options = options.unwrap_or_else(|| informers.options_of(&info));
+        let core = self.make::<K>(&info, options.clone());
+        core.read_as::<K>();
+        let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
+        let kept = kept_type::<K>(&options);
+        let known =
+            Known { info, options, kept, core: Arc::clone(&core), lease: Arc::downgrade(&lease) };
+        let at = informers.known.partition_point(|other| other.info <= known.info);
+        informers.known.insert(at, known);
+        if informers.is_stopped {
+            drop(informers);
+            core.end();
+            return lease;
+        }
+        informers.idle.push(core);
+        drop(informers);
+        self.inner.asked_for.notify_one();
+        lease
+    }
+
+    fn make<K: Resource>(&self, info: &ResourceInfo, options: CacheOptions) -> Arc<Core> {
         let inner = &self.inner;
-        let is_whole = inner.namespaces.is_empty() || info.scope == Scope::Cluster;
+        let names = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
+        let is_whole = names.is_empty() || info.scope == Scope::Cluster;
         let namespaces: Vec<Option<&String>> =
-            if is_whole { vec![None] } else { inner.namespaces.iter().map(Some).collect() };
+            if is_whole { vec![None] } else { names.iter().map(Some).collect() };
         let scopes = namespaces
             .into_iter()
             .map(|namespace| {
-                (namespace.cloned(), (inner.sources)(info, namespace.map(String::as_str)))
+                let wanted =
+                    Selection { info, namespace: namespace.map(String::as_str), options: &options };
+                (namespace.cloned(), (inner.sources)(wanted))
             })
             .collect();
         let seed = inner.seams.entropy.fork("store").next_u64();
-        let store = store::Core::seeded(info.clone(), inner.seams.clock.clone(), seed);
-        Core::new(store, scopes, inner.seams.clone(), Arc::clone(&inner.habits))
+        let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
+        let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
+        let apart = options.suffix(K::projection());
+        let name = format!("{}{apart}", info.group_resource());
+        let label = format!("{}{apart}", info.kind);
+        let surroundings =
+            (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
+        let core = Core::new((name, label), options, store, scopes, surroundings);
+        core.report_invalid(&inner.reports);
+        core
     }
 
-    /// Runs every informer, those of today and those asked for later, until `stop`; returns when
-    /// their tasks have ended. Call it once.
+    /// Runs every informer, those of today and those asked for later, until `stop` or
+    /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the same
+    /// time or later, returns at once.
     pub async fn run(&self, stop: CancellationToken) {
+        let is_first = self.inner.phase.send_if_modified(|phase| {
+            let is_new = *phase == Phase::New;
+            if is_new {
+                *phase = Phase::Running;
+            }
+            is_new
+        });
+        if !is_first {
+            tracing::warn!("the informers of a registry run already, or have run");
+            return;
+        }
+        let ending = Ending(Arc::clone(&self.inner));
         let mut tasks = JoinSet::new();
         loop {
             for core in std::mem::take(&mut self.inner.informers.lock().idle) {
-                for reflector in core.reflectors() {
-                    tasks.spawn(reflector.run(stop.clone()));
-                }
-                tasks.spawn(core.run(stop.clone()));
+                tasks.spawn(core.run());
             }
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                () = self.inner.stop.cancelled() => break,
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => report(ended),
                 () = self.inner.asked_for.notified() => {}
             }
         }
+        self.inner.stop.cancel();
         while let Some(ended) = tasks.join_next().await {
             report(ended);
         }
-        let mut informers = self.inner.informers.lock();
-        informers.is_stopped = true;
-        for core in informers.by_kind.values() {
-            core.stop();
-        }
+        drop(ending);
     }
 
-    /// Waits until every informer that was asked for has its first list, or has stopped. A kind
-    /// that the API server does not serve counts as listed, and empty: it must not keep the others
-    /// from working; [`status`](Self::status) says that it is absent.
+    /// Stops every informer and waits until their tasks have ended. Nothing is told any more, and no
+    /// informer starts any more. Harmless when it has stopped before.
+    ///
+    /// # Cancel safety
+    /// Safe: the informers stop anyway.
+    pub async fn shutdown(&self) {
+        self.inner.stop.cancel();
+        let mut phase = self.inner.phase.subscribe();
+        if *phase.borrow() == Phase::New {
+            drop(Ending(Arc::clone(&self.inner)));
+        }
+        // The sender lives in `inner`: this cannot fail.
+        let _ = phase.wait_for(|phase| *phase == Phase::Ended).await;
+    }
+
+    /// Waits until every informer in use that is not optional has its first list, or has stopped. A
+    /// kind that the API server does not serve counts as listed, and empty: it must not keep the
+    /// others from working; [`status`](Self::status) says that it is absent.
     ///
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) {
-        let mut known = 0;
         loop {
-            let cores: Vec<_> = {
-                let informers = self.inner.informers.lock();
-                informers.by_kind.values().map(Arc::clone).collect()
-            };
-            if cores.len() == known {
-                return;
-            }
-            known = cores.len();
-            for core in cores {
-                // The sender lives in `core`: this cannot fail.
-                let _ = core.sync().wait_for(|sync| *sync != Synced::Pending).await;
-            }
+            let pending = self
+                .cores()
+                .into_iter()
+                .find(|core| !core.options.is_optional && core.progress.now() == Synced::Pending);
+            let Some(core) = pending else { return };
+            // The sender lives in `core`: this cannot fail.
+            let _ = core.sync().wait_for(|sync| *sync != Synced::Pending).await;
         }
+    }
+
+    /// As [`synced`](Self::synced), for at most `limit`, and until every listener of those informers
+    /// was told what was listed, too.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Timeout`] that names each cache and each listener that was not ready, and why.
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
+    pub async fn synced_within(&self, limit: Duration) -> Result<(), Error> {
+        let synced = async {
+            self.synced().await;
+            for core in self.cores().into_iter().filter(|core| !core.options.is_optional) {
+                core.told().await;
+            }
+        };
+        if self.inner.seams.clock.within(limit, synced).await.is_some() {
+            return Ok(());
+        }
+        let text = format!(
+            "the caches were not filled within {limit:?}; what is missing: {}",
+            self.missing().join("; ")
+        );
+        Err(Error::new(ErrorKind::Timeout, text))
+    }
+
+    /// What keeps the caches from being synced: one line for each cache that has no first list, and
+    /// for each listener that was not told it. Empty when nothing is missing.
+    pub fn missing(&self) -> Vec<String> {
+        let cores = self.cores().into_iter().filter(|core| !core.options.is_optional);
+        cores
+            .flat_map(|core| match core.missing() {
+                Some(missing) => vec![missing],
+                None => core.behind(),
+            })
+            .collect()
     }
 
     /// What the watches have shown, per informer, by kind: for comparing a cache with its server.
     pub fn views(&self) -> Vec<CacheView> {
-        let cores: Vec<_> = {
-            let informers = self.inner.informers.lock();
-            informers.by_kind.values().map(Arc::clone).collect()
-        };
-        cores.iter().map(|core| core.view()).collect()
+        self.cores().iter().map(|core| core.view()).collect()
     }
 
-    /// One entry per informer, by kind.
+    /// One entry per informer in use, by kind.
     pub fn status(&self) -> Vec<InformerStatus> {
-        let cores: Vec<_> = {
-            let informers = self.inner.informers.lock();
-            informers.by_kind.values().map(Arc::clone).collect()
-        };
-        cores.iter().map(|core| core.status()).collect()
+        self.cores().iter().map(|core| core.status()).collect()
+    }
+
+    fn cores(&self) -> Vec<Arc<Core>> {
+        let informers = self.inner.informers.lock();
+        informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
     }
 }
 
-fn report(ended: Result<(), tokio::task::JoinError>) {
-    if let Err(error) = ended {
-        tracing::error!(%error, "a task of the cache ended by a panic: this is a defect of windlass");
+/// Values of one type are of no use to another.
+fn kept_type<K: Resource>(options: &CacheOptions) -> Option<&'static str> {
+    let is_typed = options.representation == Representation::Typed;
+    K::projection().or_else(|| is_typed.then(std::any::type_name::<K>))
+}
+
+impl Informers {
+    fn options_of(&self, info: &ResourceInfo) -> CacheOptions {
+        self.options.get(info).cloned().unwrap_or_default()
+    }
+
+    /// A share in the informer of these options, or of those that were set for the kind.
+    fn find<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        options: Option<&CacheOptions>,
+    ) -> Option<Arc<Lease>> {
+        let default;
+        let options = match options.or_else(|| self.options.get(info)) {
+            Some(options) => options,
+            None => {
+                default = CacheOptions::default();
+                &default
+            }
+        };
+        let kept = kept_type::<K>(options);
+        self.known
+            .iter()
+            .filter(|known| known.info == *info && known.kept == kept && known.options == *options)
+            .find_map(|known| known.lease.upgrade())
+    }
+}
+
+impl Inner {
+    /// The last user of `core` is gone.
+    pub(super) fn release(&self, core: &Arc<Core>) {
+        let mut informers = self.informers.lock();
+        informers.known.retain(|known| !Arc::ptr_eq(&known.core, core));
+        let idle = informers.idle.len();
+        informers.idle.retain(|idle| !Arc::ptr_eq(idle, core));
+        let never_ran = informers.idle.len() < idle;
+        drop(informers);
+        if never_ran {
+            core.end();
+        }
+    }
+}
+
+/// Ends the registry when its task is gone.
+struct Ending(Arc<Inner>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.stop.cancel();
+        let cores: Vec<_> = {
+            let mut informers = self.0.informers.lock();
+            informers.is_stopped = true;
+            informers.idle.clear();
+            informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
+        };
+        cores.iter().for_each(|core| core.end());
+        self.0.phase.send_replace(Phase::Ended);
     }
 }

@@ -78,13 +78,15 @@ impl Vitals {
             checks.push(failed("start", waiting));
         }
         for informer in self.informers.status() {
-            let name = format!("cache {}", informer.info.group_resource());
+            let name = format!("cache {}", informer.name);
             checks.push(if informer.synced {
                 let invalid = match informer.invalid {
                     0 => String::new(),
                     n => format!(", {n} of them do not decode"),
                 };
                 passed(&name, &format!("{} objects{invalid}", informer.objects))
+            } else if informer.is_optional {
+                passed(&name, &format!("optional, not there: {}", informer.state))
             } else {
                 failed(&name, informer.state)
             });

@@ -36,8 +36,10 @@ use crate::client::Client;
 use crate::controller::{Controller, ErasedController, Reconciler, Wiring};
 use crate::crd::CustomResource;
 use crate::error::Error;
+use crate::informer::CacheOptions;
 use crate::leader::LeaderElection;
 use crate::rbac::Rule;
+use crate::resource::{Resource, ResourceInfo};
 
 #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
 pub(crate) use install::install_all;
@@ -65,6 +67,8 @@ pub struct Manager {
     pub(crate) described: Vec<CustomResourceDefinition>,
     pub(crate) election: Option<LeaderElection>,
     pub(crate) namespaces: Vec<String>,
+    /// How kinds are cached, where not by default.
+    pub(crate) caches: Vec<(ResourceInfo, CacheOptions)>,
     pub(crate) health: Bind,
     pub(crate) metrics: Bind,
     pub(crate) drain: Duration,
@@ -101,6 +105,7 @@ impl Manager {
             described: Vec::new(),
             election: None,
             namespaces: Vec::new(),
+            caches: Vec::new(),
             health: at(Ipv4Addr::UNSPECIFIED.into(), 8081),
             metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
             drain: Duration::from_secs(25),
@@ -175,6 +180,20 @@ impl Manager {
     /// Watches only these namespaces. Default, and for none given: all.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
         self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// How the kind `K` is cached: in which form, which objects, whether the operator can do without
+    /// it. Set for a kind twice, the options must be equal.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn cache<K: Resource>(mut self, options: CacheOptions) -> Self {
+        let Some(info) = K::static_info() else {
+            panic!("`{}` does not say which kind it is", std::any::type_name::<K>());
+        };
+        self.caches.push((info, options));
         self
     }
 

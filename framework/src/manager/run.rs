@@ -21,6 +21,7 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::controller::{ControllerRun, ControllerState, ErasedController};
 use crate::error::{Error, ErrorKind};
+use crate::events::{Recorder, Warning};
 use crate::informer::InformerRegistry;
 use crate::leader::{Elector, Leadership, Term};
 
@@ -127,6 +128,7 @@ impl Running {
 
 /// Everything that the main task owns.
 struct Operator {
+    name: String,
     client: Client,
     clock: Clock,
     controllers: Vec<Arc<dyn ErasedController>>,
@@ -141,23 +143,29 @@ struct Operator {
 }
 
 pub(super) fn start(manager: Manager) -> Running {
-    let Manager { client, controllers, definitions, election, namespaces, .. } = manager;
-    let (health, metrics, drain) = (manager.health, manager.metrics, manager.drain);
+    let (name, health, metrics) =
+        (manager.display_name().to_owned(), manager.health, manager.metrics);
+    let drain = manager.drain;
+    let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
     let (stop, now) = (CancellationToken::new(), CancellationToken::new());
-    let (elector, problem) =
-        match election.map(|settings| Elector::new(settings, &client)).transpose() {
-            Ok(elector) => (elector, None),
-            Err(problem) => (None, Some(problem)),
-        };
+    let informers = InformerRegistry::new(client.clone(), namespaces);
+    let mut caches = caches.into_iter();
+    let cached = caches.try_for_each(|(info, options)| informers.set_options(info, options));
+    let elector = election.map(|settings| Elector::new(settings, &client)).transpose();
+    let (elector, problem) = match cached.and(elector) {
+        Ok(elector) => (elector, None),
+        Err(problem) => (None, Some(problem)),
+    };
     let vitals = Arc::new(Vitals {
         stop: stop.clone(),
-        informers: InformerRegistry::new(client.clone(), namespaces),
+        informers,
         elector: elector.clone(),
         starting: Mutex::new(Some("starting".to_owned())),
         gate: Mutex::new(None),
     });
     let (addresses, seen) = watch::channel(Addresses::default());
     let operator = Operator {
+        name,
         clock: client.seams().clock.clone(),
         client: client.clone(),
         controllers: controllers.clone(),
@@ -323,6 +331,7 @@ impl Operator {
         lost: Option<CancellationToken>,
     ) -> Result<bool, Error> {
         let stop = self.stop.child_token();
+        let mut reporting = self.report_invalid(&client, stop.clone());
         let mut running = JoinSet::new();
         for controller in &self.controllers {
             let run = ControllerRun {
@@ -350,7 +359,21 @@ impl Operator {
             Err(_) => self.drain + GRACE,
         };
         let all_ended = self.drained(&mut running, limit).await;
+        self.vitals.informers.report_invalid(None);
+        self.clock.within(GRACE, reporting.join_next()).await;
         outcome.map(|_| all_ended)
+    }
+
+    /// Cached objects that do not decode get an Event each, by `client`, until `stop`.
+    fn report_invalid(&self, client: &Client, stop: CancellationToken) -> JoinSet<()> {
+        let (recorder, writer) = Recorder::new(client.clone(), &self.name);
+        let mut writing = JoinSet::new();
+        writing.spawn(writer.run(stop));
+        self.vitals.informers.report_invalid(Some(Arc::new(move |invalid| {
+            let note = format!("{invalid}. It is skipped until it changes.");
+            recorder.event(&invalid.object, Warning, "Undecodable", note);
+        })));
+        writing
     }
 
     async fn drained(&self, running: &mut JoinSet<(String, bool)>, limit: Duration) -> bool {

@@ -213,6 +213,21 @@ pub static INFORMER_VERSION: Def = Def {
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
+/// `windlass_informer_version_age_seconds`: seconds since the cache was shown its newest
+/// resourceVersion; a healthy watch of an idle kind is shown one about once a minute.
+pub static INFORMER_AGE: Def = Def {
+    name: "windlass_informer_version_age_seconds",
+    help: "Seconds since the cache was shown its newest resourceVersion",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
+/// `windlass_informer_listener_waiting_keys`: keys that wait to be told to listeners, all together.
+pub static INFORMER_WAITING: Def = Def {
+    name: "windlass_informer_listener_waiting_keys",
+    help: "Keys that wait to be told to listeners",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_lists_total`: lists started, by cause.
 pub static INFORMER_RELISTS: Def = Def {
     name: "windlass_informer_lists",
@@ -226,6 +241,34 @@ pub static INFORMER_WATCHES: Def = Def {
     help: "Watches started",
     labels: &["resource"],
     shape: Shape::Counter,
+};
+/// `windlass_informer_very_short_watches_total`: watches that were closed at once.
+pub static INFORMER_VERY_SHORT: Def = Def {
+    name: "windlass_informer_very_short_watches",
+    help: "Watches that were closed at once and told nothing",
+    labels: &["resource"],
+    shape: Shape::Counter,
+};
+/// `windlass_informer_listed_items_total`: items of lists read so far; grows while a list is read.
+pub static INFORMER_LISTED: Def = Def {
+    name: "windlass_informer_listed_items",
+    help: "Items of lists read so far",
+    labels: &["resource"],
+    shape: Shape::Counter,
+};
+/// `windlass_informer_list_duration_seconds`: how long complete lists took.
+pub static INFORMER_LIST_SECONDS: Def = Def {
+    name: "windlass_informer_list_duration_seconds",
+    help: "How long complete lists took",
+    labels: &["resource"],
+    shape: Shape::Histogram(list_buckets),
+};
+/// `windlass_informer_list_items`: items of complete lists.
+pub static INFORMER_LIST_ITEMS: Def = Def {
+    name: "windlass_informer_list_items",
+    help: "Items of complete lists",
+    labels: &["resource"],
+    shape: Shape::Histogram(item_buckets),
 };
 
 /// `windlass_informer_listener_panics_total`: panics of functions that were told a change.
@@ -268,10 +311,26 @@ pub static ALL: &[&Def] = &[
     &INFORMER_DROPPED,
     &INFORMER_QUEUED,
     &INFORMER_VERSION,
+    &INFORMER_AGE,
+    &INFORMER_WAITING,
     &INFORMER_RELISTS,
     &INFORMER_WATCHES,
+    &INFORMER_VERY_SHORT,
+    &INFORMER_LISTED,
+    &INFORMER_LIST_SECONDS,
+    &INFORMER_LIST_ITEMS,
     &INFORMER_LISTENER_PANICS,
 ];
+
+/// From 5 ms to 10 min.
+fn list_buckets() -> Vec<f64> {
+    vec![0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0, 600.0]
+}
+
+/// Powers of ten, from 1 to a million.
+fn item_buckets() -> Vec<f64> {
+    vec![1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]
+}
 
 /// controller-runtime's 40 buckets, 5 ms to 60 s.
 fn reconcile_buckets() -> Vec<f64> {

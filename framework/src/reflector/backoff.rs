@@ -2,35 +2,34 @@
 
 use std::time::Duration;
 
+use super::ReflectorOptions;
 use crate::entropy::Entropy;
-
-/// Bound of the first pause; client-go's reflector waits as long.
-const FIRST: Duration = Duration::from_millis(800);
-/// Largest bound of a pause.
-const LARGEST: Duration = Duration::from_secs(30);
-/// A stream that was open so long was healthy: the next failure is a first one.
-const HEALTHY: Duration = Duration::from_secs(120);
 
 /// Exponential pauses with full jitter: the bound doubles and never decreases until a stream was
 /// healthy; the pause is anything below the bound, so that many clients do not come back as one.
 #[derive(Debug)]
 pub(crate) struct Backoff {
     bound: Duration,
+    first: Duration,
+    largest: Duration,
+    /// A stream that was open so long was healthy: the next failure is a first one.
+    quiet: Duration,
     entropy: Entropy,
 }
 
 impl Backoff {
-    pub(crate) fn new(entropy: Entropy) -> Self {
-        Self { bound: FIRST, entropy }
+    pub(crate) fn new(options: &ReflectorOptions, entropy: Entropy) -> Self {
+        let ReflectorOptions { first_pause: first, largest_pause: largest, quiet, .. } = *options;
+        Self { bound: first, first, largest, quiet, entropy }
     }
 
     /// The next pause, after a stream that was open for `lived`.
     pub(crate) fn pause(&mut self, lived: Duration) -> Duration {
-        if lived >= HEALTHY {
-            self.bound = FIRST;
+        if lived >= self.quiet {
+            self.bound = self.first;
         }
         let pause = self.entropy.jitter(self.bound);
-        self.bound = (self.bound * 2).min(LARGEST);
+        self.bound = self.bound.saturating_mul(2).min(self.largest);
         pause
     }
 
@@ -44,16 +43,37 @@ impl Backoff {
 mod tests {
     use super::*;
 
+    fn backoff(options: &ReflectorOptions) -> Backoff {
+        Backoff::new(options, Entropy::seeded(1))
+    }
+
     #[test]
     fn pauses_grow_to_half_a_minute_and_start_again_after_a_healthy_stream() {
-        let mut backoff = Backoff::new(Entropy::seeded(1));
-        let mut bound = FIRST;
+        let (first, largest) = (Duration::from_millis(800), Duration::from_secs(30));
+        let mut backoff = backoff(&ReflectorOptions::new());
+        let mut bound = first;
         for _ in 0..9 {
             assert!(backoff.pause(Duration::from_secs(119)) < bound);
-            bound = (bound * 2).min(LARGEST);
+            bound = (bound * 2).min(largest);
         }
         let longest = (0..50).map(|_| backoff.pause(Duration::ZERO)).max().unwrap();
-        assert!(longest > Duration::from_secs(20) && longest < LARGEST, "{longest:?}");
-        assert!(backoff.pause(HEALTHY) < FIRST);
+        assert!(longest > Duration::from_secs(20) && longest < largest, "{longest:?}");
+        assert!(backoff.pause(Duration::from_secs(120)) < first);
+    }
+
+    /// Upstream's row 74.
+    #[test]
+    fn mechanism_48_a_backoff_of_ones_own_is_respected() {
+        let seconds = Duration::from_secs;
+        let options =
+            ReflectorOptions::new().backoff(seconds(3), seconds(6)).backoff_reset(seconds(20));
+        let mut backoff = backoff(&options);
+        let longest = |backoff: &mut Backoff, lived: Duration| {
+            (0..200).map(|_| backoff.pause(lived)).max().unwrap()
+        };
+        let healthy = longest(&mut backoff, seconds(20));
+        assert!((seconds(2)..seconds(3)).contains(&healthy), "{healthy:?}");
+        let failing = longest(&mut backoff, seconds(19));
+        assert!((seconds(5)..seconds(6)).contains(&failing), "{failing:?}");
     }
 }

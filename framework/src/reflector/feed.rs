@@ -4,28 +4,61 @@ use std::sync::Arc;
 
 use super::handoff::{Handoff, StoreDelta};
 use crate::delta::Delta;
-use crate::metrics::{Metrics, names};
 use crate::resource::{ClusterId, ObjectKey};
 use crate::store::{self, Mark, Milestone, Run, Sighting};
 use crate::wire::Skim;
 
+/// After so many batches in a row a reflector lets other tasks run, also when it never had to wait.
+const IN_A_ROW: u32 = 32;
+
+/// Who takes over what a reflector finds.
+pub(crate) trait Sink: Send + Sync + 'static {
+    /// Applies the batch, or queues it; it is empty afterwards. Does not wait.
+    fn offer(&self, batch: &mut Vec<StoreDelta>);
+
+    /// Where batches queue, if they do.
+    fn handoff(&self) -> Option<&Handoff> {
+        None
+    }
+}
+
 /// Where a reflector's findings go.
 pub(crate) struct Feed {
     pub(crate) store: Arc<store::Core>,
-    pub(crate) handoff: Arc<Handoff>,
-    pub(crate) metrics: Metrics,
+    sink: Arc<dyn Sink>,
     /// Number of the reflector within its informer.
-    pub(crate) scope: usize,
+    scope: usize,
     pub(crate) namespace: Option<Arc<str>>,
     pub(crate) run: Run,
     /// Is this the first list?
     pub(crate) is_initial: bool,
     /// May a cached object of the same version stand for a listed one? Not across epochs.
     pub(crate) reuse: bool,
-    pub(crate) batch: Vec<StoreDelta>,
+    batch: Vec<StoreDelta>,
+    in_a_row: u32,
 }
 
 impl Feed {
+    /// A feed for a reflector that has not run yet: number `scope` of its informer.
+    pub(crate) fn new(
+        store: Arc<store::Core>,
+        sink: Arc<dyn Sink>,
+        scope: usize,
+        namespace: Option<Arc<str>>,
+    ) -> Self {
+        Self {
+            store,
+            sink,
+            scope,
+            namespace,
+            run: Run::default(),
+            is_initial: true,
+            reuse: true,
+            batch: Vec::new(),
+            in_a_row: 0,
+        }
+    }
+
     /// Begins a new pass over the scope.
     pub(crate) fn begin_run(&mut self) {
         self.run.number = self.run.number.saturating_add(1);
@@ -72,17 +105,19 @@ impl Feed {
         }));
     }
 
-    /// Counts a frame that did not become a delta.
-    pub(crate) fn dropped(&self, reason: &str) {
-        let resource = self.store.info().group_resource();
-        self.metrics.count(&names::INFORMER_DROPPED, &[&resource, reason], 1);
-    }
-
     /// Hands the batch over and waits until there is room for the next.
     pub(crate) async fn flush(&mut self) {
-        if !self.batch.is_empty() {
-            self.handoff.push(self.batch.drain(..));
-            self.handoff.room().await;
+        if self.batch.is_empty() {
+            return;
+        }
+        self.sink.offer(&mut self.batch);
+        if let Some(handoff) = self.sink.handoff() {
+            handoff.room().await;
+        }
+        self.in_a_row += 1;
+        if self.in_a_row == IN_A_ROW {
+            self.in_a_row = 0;
+            tokio::task::yield_now().await;
         }
     }
 }

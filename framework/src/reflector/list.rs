@@ -1,74 +1,115 @@
-//! A list in pages, split while it streams.
+//! A list in pages: which version it asks for, how large its pages are, what becomes of its items.
 
-use std::time::Duration;
-
+use super::options::PAGE;
+use super::page::PageReader;
 use super::setback::{During, Setback, judge};
 use super::source::Read;
-use super::{NO_PROGRESS, Reflector};
-use crate::wire::{ListMeta, ListSplitter, Part, Skim};
+use super::target::{Seen, Step, Target};
+use super::{IN_PART_PAUSE, Reflector, State};
+use crate::metrics::names;
+use crate::store::order;
+use crate::wire::{ListMeta, Malformed, Part, Skim};
 
-/// Items a page, as kubectl and client-go ask for.
-const PAGE: u32 = 500;
-/// A page that is still arriving after so long only drips; API servers give up lists after a minute.
-const LONGEST_PAGE: Duration = Duration::from_secs(600);
+/// How a list in pages failed.
+struct Failed {
+    setback: Setback,
+    /// Was it a page after the first?
+    is_later: bool,
+}
 
-impl Reflector {
-    /// Reads the whole scope, consistently.
+impl<T: Target> Reflector<T> {
+    /// Reads the whole scope.
     pub(super) async fn list(&mut self) -> Result<(), Setback> {
-        self.begin_list();
-        let limit = (!self.unpaged).then_some(PAGE);
-        let mut continue_token = None;
-        loop {
-            let page = Read::Page { limit, continue_token };
-            let is_later = matches!(&page, Read::Page { continue_token: Some(_), .. });
-            let meta = self.page(page).await.inspect_err(|setback| {
-                // B4: the next list must not depend on how long it takes.
-                self.unpaged |= is_later && matches!(setback, Setback::Stale { .. });
-            })?;
-            if meta.continue_token.is_none() {
-                self.end_list(&meta.resource_version)?;
-                // The watch that follows may be silent for long.
-                self.feed.flush().await;
-                return Ok(());
+        let version = self.list_version();
+        let limit = self.limit(version.as_deref());
+        match self.list_pages(version, limit).await {
+            Ok(()) => Ok(()),
+            // B4: what expired is the position between two pages. A list without a limit does not
+            // depend on how long it takes.
+            Err(Failed { setback: Setback::Stale { why, .. }, is_later: true }) => {
+                tracing::warn!(
+                    resource = self.what,
+                    why,
+                    "pages expire while they are read: the list is read as a whole"
+                );
+                self.unpaged = true;
+                self.cause = "expired_page";
+                self.list_pages(None, None).await.map_err(|failed| failed.setback)
             }
+            Err(failed) => Err(failed.setback),
+        }
+    }
+
+    /// The version that the next list must not be older than; `None` is a consistent read.
+    pub(super) fn list_version(&self) -> Option<String> {
+        if !self.options.stale_ok || self.needs_consistent {
+            return None;
+        }
+        Some(self.position.newest().unwrap_or("0").to_owned())
+    }
+
+    /// Items a page. Servers answer a list that names a version from memory, and whole.
+    fn limit(&self, version: Option<&str>) -> Option<u32> {
+        if self.unpaged {
+            return None;
+        }
+        match self.options.page_size {
+            Some(items) => Some(items).filter(|items| *items > 0),
+            None if self.pages_any_version || matches!(version, None | Some("0")) => Some(PAGE),
+            None => None,
+        }
+    }
+
+    async fn list_pages(
+        &mut self,
+        version: Option<String>,
+        limit: Option<u32>,
+    ) -> Result<(), Failed> {
+        self.begin_list(version.clone());
+        let mut continue_token = None;
+        let mut asked = version.clone();
+        loop {
+            let is_later = continue_token.is_some();
+            let page = Read::Page { resource_version: asked.take(), limit, continue_token };
+            let meta = self.page(page).await.map_err(|setback| Failed { setback, is_later })?;
+            if meta.continue_token.is_none() {
+                let ended = self.end_list(&meta.resource_version);
+                // The watch that follows may be silent for long.
+                self.target.room().await;
+                return ended.map_err(|setback| Failed { setback, is_later: false });
+            }
+            // A server that pages here does so from its storage, whatever version is named.
+            self.pages_any_version |= version.as_deref() == Some("0");
             continue_token = meta.continue_token;
         }
     }
 
     async fn page(&mut self, page: Read) -> Result<ListMeta, Setback> {
-        let mut chunks = self.open(page, During::Page).await?;
-        let mut splitter = ListSplitter::new();
-        let info = self.feed.store.info().clone();
-        let failed = |why: String| Setback::Failed(format!("cannot list {info}: {why}"));
-        let until = self.seams.clock.now() + LONGEST_PAGE;
-        loop {
-            let left = until.saturating_duration_since(self.seams.clock.now());
-            if left.is_zero() {
-                let seconds = LONGEST_PAGE.as_secs();
-                return Err(failed(format!("it was not complete after {seconds} s")));
-            }
-            let patience = NO_PROGRESS.min(left);
-            let chunk = match self.seams.clock.within(patience, chunks.next()).await {
-                None => {
-                    return Err(failed(format!("nothing came for {} s", patience.as_secs())));
-                }
-                Some(None) => break,
-                Some(Some(Err(error))) => return Err(judge(&error, During::Page)),
-                Some(Some(Ok(chunk))) => chunk,
-            };
-            splitter
-                .push(&chunk, &mut |part| self.item(part))
-                .map_err(|error| failed(error.to_string()))?;
-            self.feed.flush().await;
+        let (clock, what) = (self.seams.clock.clone(), self.what.clone());
+        let source = std::sync::Arc::clone(&self.source);
+        let judged = |error| judge(&error, During::Page);
+        let limit = self.options.frame_limit;
+        let mut reader =
+            PageReader::open(&*source, page, &clock, &what, limit).await.map_err(judged)?;
+        while let Some(piece) = reader.next().await.map_err(judged)? {
+            let before = self.listed;
+            reader.split(&piece, &mut |part| self.item(part)).map_err(judged)?;
+            self.status.heard(clock.now(), false);
+            self.count_items(before);
+            self.target.room().await;
         }
-        splitter.finish().map_err(|error| failed(error.to_string()))
+        reader.finish().map_err(judged)
     }
 
     fn item(&mut self, part: Part<'_>) {
+        self.listed += 1;
         let skim = match part {
-            Part::Whole(item) => Skim::of(item).map(|skim| self.feed.listed(&skim)),
-            Part::TooLarge(beginning) => {
-                Skim::of_beginning(beginning).map(|skim| self.too_large(&skim))
+            Part::Whole(item) => Skim::of(item).map(|skim| match self.expected.other_item(item) {
+                None => self.target.listed(&Seen::new(&skim, item)),
+                Some(other) => self.unexpected(&other),
+            }),
+            Part::TooLarge(item) => {
+                Skim::of_beginning(item).map(|skim| self.too_large(&Seen::new(&skim, item)))
             }
         };
         if let Err(error) = skim {
@@ -76,13 +117,102 @@ impl Reflector {
         }
     }
 
+    /// Progress of a list that may take minutes.
+    pub(super) fn count_items(&self, before: u64) {
+        if self.listed > before {
+            let items = self.listed - before;
+            self.seams.metrics.count(&names::INFORMER_LISTED, &[&self.resource], items);
+        }
+    }
+
     /// A13: the object stays as it was known; the others go on.
-    pub(super) fn too_large(&mut self, skim: &Skim<'_>) {
-        self.feed.dropped("too_large");
+    pub(super) fn too_large(&mut self, seen: &Seen<'_>) {
+        self.dropped("too_large");
         tracing::error!(
-            resource = %self.feed.store.info(), namespace = skim.namespace.as_deref(), name = &*skim.name,
-            "the object is larger than 16 MiB: its new state is not cached"
+            resource = self.what,
+            namespace = seen.namespace(),
+            name = seen.name(),
+            "the object is larger than {} bytes: its new state is not cached",
+            self.options.frame_limit
         );
-        self.feed.keep(skim);
+        self.target.kept(seen);
+    }
+
+    /// An object of another kind than was asked for is left out; said once a stream.
+    pub(super) fn unexpected(&mut self, other: &str) {
+        self.dropped("unexpected_kind");
+        if !std::mem::replace(&mut self.said_unexpected, true) {
+            tracing::error!(
+                resource = self.what,
+                other,
+                "the server sends objects of another kind than was asked for: they are left out"
+            );
+        }
+    }
+
+    /// An item or event whose name cannot be read.
+    pub(super) fn unreadable(&mut self, why: &Malformed) {
+        self.unreadable += 1;
+        self.dropped("unreadable");
+        tracing::error!(resource = self.what, %why, "an object's metadata cannot be read");
+    }
+
+    /// Begins a list that asks for `version`.
+    pub(super) fn begin_list(&mut self, version: Option<String>) {
+        self.target.list_begins();
+        self.asked_version = version;
+        self.unreadable = 0;
+        self.listed = 0;
+        self.again_at = None;
+        self.said_unexpected = false;
+        self.list_began = self.seams.clock.now();
+        self.seams.metrics.count(&names::INFORMER_RELISTS, &[&self.resource, self.cause], 1);
+        // An absent or refused kind stays so until the list succeeds: no log line per attempt.
+        if matches!(self.status.get(), State::Idle | State::Watching) {
+            self.status.set(State::Listing);
+        }
+    }
+
+    /// The list is complete as of `version`.
+    pub(super) fn end_list(&mut self, version: &str) -> Result<(), Setback> {
+        let now = self.seams.clock.now();
+        if let Some(newest) = self.position.newest()
+            && order(version, newest) == Some(std::cmp::Ordering::Less)
+        {
+            return Err(self.went_backwards(version, newest.to_owned()));
+        }
+        let is_whole = self.unreadable == 0;
+        // Nothing tells that an object is gone which vanished before such a list: a later one may.
+        self.again_at = (!is_whole).then(|| now + IN_PART_PAUSE);
+        self.target.reached(if is_whole { Step::Listed } else { Step::ListedInPart }, version);
+        self.position.begin(version);
+        self.broken_streams = 0;
+        self.failed_lists = 0;
+        self.unpaged = false;
+        self.needs_consistent = false;
+        self.absence = None;
+        let metrics = &self.seams.metrics;
+        metrics.observe(&names::INFORMER_LIST_SECONDS, &[&self.resource], now - self.list_began);
+        metrics.record(&names::INFORMER_LIST_ITEMS, &[&self.resource], self.listed as f64);
+        self.status.heard(now, true);
+        self.status.set(State::Watching);
+        Ok(())
+    }
+
+    /// B8: proven by a consistent read only; any other is made again as one.
+    fn went_backwards(&mut self, version: &str, newest: String) -> Setback {
+        if self.asked_version.is_some() {
+            let why = format!("the list of {} is of {version}, before {newest}", self.what);
+            return Setback::Stale { cause: "older", why };
+        }
+        tracing::warn!(
+            resource = self.what,
+            version,
+            newest,
+            "the server's versions went backwards (a restored backup?): everything is read anew"
+        );
+        self.target.reached(Step::NewEpoch, version);
+        self.position.forget();
+        Setback::NewEpoch
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::client::Verb;
 use crate::error::{Error, ErrorKind};
 
 /// The end of an attempt. None is fatal.
@@ -17,12 +18,15 @@ pub(crate) enum Setback {
     Unsupported(String),
     /// Go on from the same version after a pause.
     Failed(String),
-    /// The version cannot be used any more: list again after a pause.
+    /// As `Failed`, but said by the server: 500.
+    Internal(String),
+    /// The version cannot be used any more: list again, after a pause unless it was a list that named
+    /// the version.
     Stale { cause: &'static str, why: String },
     /// The server asks to slow down.
     Throttled { after: Option<Duration>, why: String },
-    /// 401 or 403.
-    Refused(String),
+    /// 401 or 403; which verb is missing, if it is one.
+    Refused { verb: Option<Verb>, why: String },
     /// 404: the kind is not served.
     Absent(String),
 }
@@ -35,6 +39,20 @@ pub(crate) enum During {
     Watch,
 }
 
+impl During {
+    /// What a role must grant.
+    fn verb(self) -> Verb {
+        match self {
+            Self::Page => Verb::List,
+            Self::StreamingList | Self::Watch => Verb::Watch,
+        }
+    }
+}
+
+/// Said on a watch when an object that the server cannot read was deleted without being read: no
+/// event tells which.
+const STORAGE_READ_ERROR: &str = "StorageReadError";
+
 /// What follows from an error answer, or from an ERROR frame.
 pub(crate) fn judge(error: &Error, during: During) -> Setback {
     let why = explain(error);
@@ -44,7 +62,8 @@ pub(crate) fn judge(error: &Error, during: During) -> Setback {
     match error.kind() {
         ErrorKind::Expired => Setback::Stale { cause: "expired", why },
         ErrorKind::NotFound => Setback::Absent(why),
-        ErrorKind::Forbidden | ErrorKind::Unauthorized => Setback::Refused(why),
+        ErrorKind::Forbidden => Setback::Refused { verb: Some(during.verb()), why },
+        ErrorKind::Unauthorized => Setback::Refused { verb: None, why },
         ErrorKind::TooManyRequests => Setback::Throttled { after: error.retry_after(), why },
         ErrorKind::Connect
         | ErrorKind::Transport
@@ -52,7 +71,11 @@ pub(crate) fn judge(error: &Error, during: During) -> Setback {
         | ErrorKind::Ambiguous
         | ErrorKind::Config
         | ErrorKind::Cancelled => Setback::Failed(why),
-        ErrorKind::Server if !is_not_offered(error) => Setback::Failed(why),
+        ErrorKind::Server if error.reason() == STORAGE_READ_ERROR && during == During::Watch => {
+            Setback::Stale { cause: "storage_read_error", why }
+        }
+        ErrorKind::Server if error.is_internal() => Setback::Internal(why),
+        ErrorKind::Server if is_transient(error) => Setback::Failed(why),
         _ => match during {
             During::StreamingList => Setback::Unsupported(why),
             During::Watch => Setback::Stale { cause: "refused", why },
@@ -61,9 +84,9 @@ pub(crate) fn judge(error: &Error, during: During) -> Setback {
     }
 }
 
-/// 405 and 501: this server will never do it.
-fn is_not_offered(error: &Error) -> bool {
-    error.status().is_some_and(|status| matches!(status.code, 405 | 501))
+/// 5xx but 501, and 408: the server may do better the next time.
+fn is_transient(error: &Error) -> bool {
+    matches!(error.code(), Some(408 | 500 | 502..=599))
 }
 
 /// The version asked for is one that this server has not reached. Older servers say it in the text
@@ -108,10 +131,20 @@ mod tests {
         assert!(stale("expired")(&judge(&answer(410, "Expired", ""), During::Watch)));
         assert!(stale("expired")(&judge(&answer(410, "Gone", ""), During::Page)));
         assert!(matches!(judge(&answer(404, "NotFound", ""), During::Watch), Setback::Absent(_)));
-        assert!(matches!(judge(&answer(403, "Forbidden", ""), During::Page), Setback::Refused(_)));
-        assert!(matches!(judge(&answer(401, "", ""), During::Watch), Setback::Refused(_)));
+        assert!(matches!(
+            judge(&answer(403, "Forbidden", ""), During::Page),
+            Setback::Refused { verb: Some(Verb::List), .. }
+        ));
+        assert!(matches!(
+            judge(&answer(401, "", ""), During::Watch),
+            Setback::Refused { verb: None, .. }
+        ));
         assert!(matches!(judge(&answer(429, "", ""), During::Watch), Setback::Throttled { .. }));
-        for code in [500, 502, 503, 504] {
+        assert!(matches!(judge(&answer(500, "", ""), During::Watch), Setback::Internal(_)));
+        let unsafe_delete = answer(500, "StorageReadError", "");
+        assert!(stale("storage_read_error")(&judge(&unsafe_delete, During::Watch)));
+        assert!(matches!(judge(&unsafe_delete, During::Page), Setback::Internal(_)));
+        for code in [502, 503, 504] {
             assert!(matches!(judge(&answer(code, "", ""), During::Watch), Setback::Failed(_)));
         }
         assert!(stale("refused")(&judge(&answer(400, "BadRequest", ""), During::Watch)));

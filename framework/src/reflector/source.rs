@@ -1,4 +1,4 @@
-//! Where a reflector reads from: the API server through the client, or a script in a test.
+//! Where a reflector reads from: an API server, or anything that answers like one.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -6,85 +6,196 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::Method;
 use tokio::sync::mpsc;
 
-use crate::client::{ByteStream, Client, Prepared, Verb};
+use crate::client::{ByteStream, Verb};
 use crate::error::Error;
 use crate::resource::ResourceInfo;
 
 /// A body about to be opened.
-pub(crate) type Opening<'a> = Pin<Box<dyn Future<Output = Result<Chunks, Error>> + Send + 'a>>;
+pub type Opening<'a> = Pin<Box<dyn Future<Output = Result<Chunks, Error>> + Send + 'a>>;
+
+/// An answer to the question whether the kind is served.
+pub type Serving<'a> = Pin<Box<dyn Future<Output = Served> + Send + 'a>>;
 
 /// Lists and watches one kind in one scope.
-pub(crate) trait ListWatch: Debug + Send + Sync + 'static {
-    /// Sends the request; the body streams. Error answers are errors.
+///
+/// The bodies are those of the Kubernetes API: a list is one JSON object with `metadata` and
+/// `items`, a watch one JSON object with `type` and `object` a line. [`ApiSource`](super::ApiSource)
+/// reads an API server; [`MemorySource`](super::MemorySource) is an API server in memory for tests,
+/// and for systems that are no API server. A source of one's own sends pieces through a channel:
+///
+/// ```
+/// use windlass::reflector::{Chunks, ListWatch, Opening, Read};
+///
+/// /// A kind of which there is nothing.
+/// #[derive(Debug)]
+/// struct Nothing;
+///
+/// impl ListWatch for Nothing {
+///     fn open(&self, read: Read) -> Opening<'_> {
+///         let body = match read {
+///             Read::Page { .. } => r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#,
+///             // Closed at once.
+///             Read::StreamingList { .. } | Read::Watch { .. } => "",
+///         };
+///         Box::pin(async move { Ok(Chunks::of([body])) })
+///     }
+///
+///     fn streams_lists(&self) -> bool {
+///         false
+///     }
+/// }
+/// ```
+pub trait ListWatch: Debug + Send + Sync + 'static {
+    /// Sends the request; the body streams. Answers that are errors are errors
+    /// ([`Error::from_status`]); what the reflector does next follows from them. Dropping the future
+    /// must end the request.
     fn open(&self, read: Read) -> Opening<'_>;
+
+    /// Is the kind served? Asked every 2.5 to 5 s while the source answers 404. Where that is not
+    /// known, which is the default, the list is tried instead.
+    fn is_served(&self) -> Serving<'_> {
+        Box::pin(async { Served::Unknown })
+    }
+
+    /// Can it answer [`Read::StreamingList`]? True by default; a source that cannot is listed in
+    /// pages from the first request on.
+    fn streams_lists(&self) -> bool {
+        true
+    }
+}
+
+/// Whether a kind is served.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Served {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+    /// That cannot be told without listing it.
+    Unknown,
 }
 
 /// A body that arrives in pieces. Dropping it ends the request.
 #[derive(Debug)]
-pub(crate) enum Chunks {
+pub struct Chunks(Pieces);
+
+#[derive(Debug)]
+enum Pieces {
     /// From the API server.
     Http(ByteStream),
     /// From a task of this process.
-    #[cfg_attr(not(test), expect(dead_code, reason = "scripts of tests"))]
     Channel(mpsc::Receiver<Result<Bytes, Error>>),
+    /// All there already.
+    Ready(std::vec::IntoIter<Bytes>),
+}
+
+impl From<ByteStream> for Chunks {
+    fn from(stream: ByteStream) -> Self {
+        Self(Pieces::Http(stream))
+    }
+}
+
+/// The body ends when the sender is dropped. An error ends it, too.
+impl From<mpsc::Receiver<Result<Bytes, Error>>> for Chunks {
+    fn from(receiver: mpsc::Receiver<Result<Bytes, Error>>) -> Self {
+        Self(Pieces::Channel(receiver))
+    }
 }
 
 impl Chunks {
-    /// The next piece; `None` at the end. Cancel safe.
-    pub(crate) async fn next(&mut self) -> Option<Result<Bytes, Error>> {
-        match self {
-            Self::Http(stream) => stream.next().await,
-            Self::Channel(receiver) => receiver.recv().await,
+    /// A body that is there already, in these pieces.
+    pub fn of<B: Into<Bytes>>(pieces: impl IntoIterator<Item = B>) -> Self {
+        let pieces: Vec<Bytes> = pieces.into_iter().map(Into::into).collect();
+        Self(Pieces::Ready(pieces.into_iter()))
+    }
+
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// What the source says; nothing follows it.
+    /// # Cancel safety
+    /// Safe: no piece is lost.
+    pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
+        match &mut self.0 {
+            Pieces::Http(stream) => stream.next().await,
+            Pieces::Channel(receiver) => receiver.recv().await,
+            Pieces::Ready(pieces) => pieces.next().map(Ok),
         }
     }
 }
 
 /// One request of a reflector.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    /// A page of a consistent list; no limit means the whole list.
-    Page { limit: Option<u32>, continue_token: Option<String> },
-    /// The current state as events, an end mark, then changes, on one stream.
-    StreamingList { timeout: Duration },
+pub enum Read {
+    /// A list, or a page of one.
+    Page {
+        /// `None` asks for a consistent read; `"0"` for any state that the server has in memory; any
+        /// other for one that is not older. `None` on later pages.
+        resource_version: Option<String>,
+        /// Items a page; `None` means the whole list.
+        limit: Option<u32>,
+        /// Where the last page ended.
+        continue_token: Option<String>,
+    },
+    /// The current state as ADDED events, a bookmark that says so, then changes, on one stream.
+    StreamingList {
+        /// As in [`Page`](Self::Page).
+        resource_version: Option<String>,
+        /// When the server is to end the stream.
+        timeout: Duration,
+    },
     /// Changes after a version.
-    Watch { resource_version: String, timeout: Duration },
+    Watch {
+        /// The version.
+        resource_version: String,
+        /// When the server is to end the stream.
+        timeout: Duration,
+    },
 }
 
 impl Read {
-    fn query(&self) -> Vec<(&'static str, String)> {
+    /// Query parameters of the request.
+    pub fn query(&self) -> Vec<(&'static str, String)> {
         let mut query = Vec::new();
-        let mut add = |name, value: String| query.push((name, value));
+        let mut add = |name, value: &str| query.push((name, value.to_owned()));
         match self {
-            Self::Page { limit, continue_token } => {
+            Self::Page { resource_version, limit, continue_token } => {
                 if let Some(limit) = limit {
-                    add("limit", limit.to_string());
+                    add("limit", &limit.to_string());
                 }
                 if let Some(token) = continue_token {
-                    add("continue", token.clone());
+                    add("continue", token);
+                }
+                if let Some(version) = resource_version {
+                    add("resourceVersion", version);
+                    add("resourceVersionMatch", "NotOlderThan");
                 }
             }
-            Self::StreamingList { timeout } => {
-                add("watch", "true".to_owned());
-                add("allowWatchBookmarks", "true".to_owned());
-                add("sendInitialEvents", "true".to_owned());
+            Self::StreamingList { resource_version, timeout } => {
+                add("watch", "true");
+                add("allowWatchBookmarks", "true");
+                add("sendInitialEvents", "true");
                 // Without a version this is a consistent read.
-                add("resourceVersionMatch", "NotOlderThan".to_owned());
-                add("timeoutSeconds", timeout.as_secs().to_string());
+                add("resourceVersionMatch", "NotOlderThan");
+                if let Some(version) = resource_version {
+                    add("resourceVersion", version);
+                }
+                add("timeoutSeconds", &timeout.as_secs().to_string());
             }
             Self::Watch { resource_version, timeout } => {
-                add("watch", "true".to_owned());
-                add("allowWatchBookmarks", "true".to_owned());
-                add("resourceVersion", resource_version.clone());
-                add("timeoutSeconds", timeout.as_secs().to_string());
+                add("watch", "true");
+                add("allowWatchBookmarks", "true");
+                add("resourceVersion", resource_version);
+                add("timeoutSeconds", &timeout.as_secs().to_string());
             }
         }
         query
     }
 
-    fn verb(&self) -> Verb {
+    /// The verb that a role must grant: a streaming list is a watch.
+    pub fn verb(&self) -> Verb {
         match self {
             Self::Page { .. } => Verb::List,
             Self::StreamingList { .. } | Self::Watch { .. } => Verb::Watch,
@@ -92,36 +203,9 @@ impl Read {
     }
 }
 
-/// A list may stream for so long; the reflector ends it much earlier when nothing comes.
-const LONGEST_LIST: Duration = Duration::from_secs(600);
-
-/// One kind in one namespace, or in all, of an API server.
-#[derive(Debug)]
-pub(crate) struct ApiServer {
-    pub(crate) client: Client,
-    pub(crate) info: ResourceInfo,
-    pub(crate) namespace: Option<String>,
-}
-
-impl ListWatch for ApiServer {
-    fn open(&self, read: Read) -> Opening<'_> {
-        let verb = read.verb();
-        let path = self.info.collection_path(self.namespace.as_deref());
-        let what = tried(verb, &self.info, self.namespace.as_deref());
-        let mut request = Prepared::new(verb, Method::GET, path, what);
-        for (name, value) in read.query() {
-            request.push_parameter(name, value);
-        }
-        request.timeout = (verb == Verb::List).then_some(LONGEST_LIST);
-        request.scope = Some(self.info.scope);
-        request.background = true;
-        Box::pin(async move { Ok(Chunks::Http(self.client.stream(request).await?)) })
-    }
-}
-
 /// `watch deployments.apps in "shop"`: for error texts.
 pub(crate) fn tried(verb: Verb, info: &ResourceInfo, namespace: Option<&str>) -> String {
-    let verb = if verb == Verb::List { "list" } else { "watch" };
+    let verb = verb.as_str();
     match namespace {
         Some(namespace) => format!("{verb} {info} in {namespace:?}"),
         None => format!("{verb} {info}"),
@@ -134,17 +218,38 @@ mod tests {
 
     /// B7: the first view is a consistent read.
     #[test]
-    fn no_request_asks_for_a_stale_view() {
+    fn b7_a_request_without_a_version_asks_for_a_consistent_read() {
         let timeout = Duration::from_secs(300);
+        let page = |resource_version: Option<&str>| Read::Page {
+            resource_version: resource_version.map(str::to_owned),
+            limit: Some(500),
+            continue_token: None,
+        };
         for read in [
-            Read::Page { limit: Some(500), continue_token: None },
-            Read::Page { limit: None, continue_token: Some("t".to_owned()) },
-            Read::StreamingList { timeout },
+            page(None),
+            Read::Page {
+                resource_version: None,
+                limit: None,
+                continue_token: Some("t".to_owned()),
+            },
+            Read::StreamingList { resource_version: None, timeout },
         ] {
             assert!(!read.query().iter().any(|(name, _)| *name == "resourceVersion"), "{read:?}");
         }
+        let any = page(Some("0")).query();
+        assert!(any.contains(&("resourceVersion", "0".to_owned())), "{any:?}");
+        assert!(any.contains(&("resourceVersionMatch", "NotOlderThan".to_owned())), "{any:?}");
         let watch = Read::Watch { resource_version: "7".to_owned(), timeout };
         assert!(watch.query().contains(&("resourceVersion", "7".to_owned())));
         assert!(watch.query().contains(&("allowWatchBookmarks", "true".to_owned())));
+    }
+
+    #[test]
+    fn a_streaming_list_needs_the_verb_watch() {
+        let timeout = Duration::from_secs(300);
+        let read = Read::StreamingList { resource_version: None, timeout };
+        assert_eq!(read.verb(), Verb::Watch);
+        let read = Read::Page { resource_version: None, limit: None, continue_token: None };
+        assert_eq!(read.verb(), Verb::List);
     }
 }

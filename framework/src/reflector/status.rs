@@ -3,21 +3,24 @@
 use std::fmt;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// What a reflector does or waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+pub enum State {
     /// Not started.
     Idle,
     /// Reading the current state.
     Listing,
     /// Following changes.
     Watching,
-    /// Waiting to try again.
+    /// Waiting to try again; why.
     Retrying(String),
-    /// The kind is not served.
+    /// The kind is not served; what the server said.
     Absent(String),
-    /// 401 or 403; what is missing is in the text.
+    /// Something must be done about it, though it tries on: a right is missing, which the text
+    /// names, or the list has failed many times.
     Degraded(String),
     /// Stopped for good.
     Stopped,
@@ -37,38 +40,108 @@ impl fmt::Display for State {
     }
 }
 
+/// When a reflector last heard of its server. The age of its view is the time since
+/// [`advanced`](Self::advanced); on a kind where nothing happens servers send a bookmark about once
+/// a minute.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Freshness {
+    /// When the last bytes came, of a list or of a watch.
+    pub heard: Option<Instant>,
+    /// When the newest version seen so far came, by a list, an event or a bookmark.
+    pub advanced: Option<Instant>,
+}
+
 /// The state of one reflector, readable from anywhere.
 #[derive(Debug)]
-pub(crate) struct Status {
+pub struct Status {
     /// `websites.example.dev in "shop"`, for the log.
     what: String,
-    state: Mutex<State>,
+    state: watch::Sender<State>,
+    freshness: Mutex<Freshness>,
 }
 
 impl Status {
     pub(crate) fn new(what: String) -> Self {
-        Self { what, state: Mutex::new(State::Idle) }
+        Self { what, state: watch::Sender::new(State::Idle), freshness: Mutex::default() }
     }
 
-    pub(crate) fn get(&self) -> State {
-        self.state.lock().clone()
+    /// What is read, for people.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// What it does now.
+    pub fn get(&self) -> State {
+        self.state.borrow().clone()
+    }
+
+    /// When it last heard of the server.
+    pub fn freshness(&self) -> Freshness {
+        *self.freshness.lock()
+    }
+
+    /// Waits until the state is one that `wanted` is true for, or the reflector has stopped; returns
+    /// the state.
+    ///
+    /// # Cancel safety
+    /// Safe: dropping it loses nothing.
+    pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
+        let mut states = self.state.subscribe();
+        loop {
+            let state = states.borrow_and_update().clone();
+            // The sender lives in `self`: it does not go away.
+            if wanted(&state) || state == State::Stopped || states.changed().await.is_err() {
+                return state;
+            }
+        }
+    }
+
+    /// Bytes came at `now`.
+    pub(crate) fn heard(&self, now: Instant, has_advanced: bool) {
+        let mut freshness = self.freshness.lock();
+        freshness.heard = Some(now);
+        if has_advanced {
+            freshness.advanced = Some(now);
+        }
     }
 
     /// Sets the state and logs it if it is of another kind than before.
     pub(crate) fn set(&self, state: State) {
-        let before = std::mem::replace(&mut *self.state.lock(), state.clone());
+        let before = self.state.send_replace(state.clone());
         if std::mem::discriminant(&before) == std::mem::discriminant(&state) {
             tracing::debug!(resource = %self.what, %state, "cache");
             return;
         }
         match state {
-            State::Degraded(_) | State::Retrying(_) => {
+            State::Degraded(_) | State::Retrying(_) | State::Absent(_) => {
                 tracing::warn!(resource = %self.what, %state, "cache");
             }
-            State::Absent(_) => tracing::warn!(resource = %self.what, %state, "cache"),
             // Back from a pause: only the end of trouble is news.
             State::Listing => tracing::debug!(resource = %self.what, %state, "cache"),
             _ => tracing::info!(resource = %self.what, %state, "cache"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_state_is_waited_for_and_a_stop_ends_the_wait() {
+        let status = Status::new("pods".to_owned());
+        let watching = status.wait_for(|state| *state == State::Watching);
+        let change = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            status.set(State::Listing);
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            status.set(State::Watching);
+        };
+        assert_eq!(tokio::join!(watching, change).0, State::Watching);
+        let never = status.wait_for(|_| false);
+        let stop = async { status.set(State::Stopped) };
+        assert_eq!(tokio::join!(never, stop).0, State::Stopped);
     }
 }

@@ -1,85 +1,43 @@
 //! A watch, with or without the current state as its first part.
 
-use std::cmp::Ordering;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 
+use super::page::open;
 use super::setback::{During, Setback, judge};
-use super::source::{Read, tried};
+use super::source::{Chunks, Read, tried};
+use super::stream::Stream;
+use super::target::{Seen, Step, Target};
 use super::{NO_PROGRESS, Reflector, State};
 use crate::client::Verb;
 use crate::error::Error;
 use crate::metrics::names;
-use crate::store::{Milestone, order};
 use crate::wire::{EventType, Frame, FrameDecoder, Malformed, Part, Skim};
 
-/// A watch asks the server to end it after 5 to 10 minutes, so that clients spread over servers.
-const SHORTEST_WATCH_SECONDS: u64 = 300;
-/// A watch that ended within this and told nothing is a failure, not an end.
-const VERY_SHORT: Duration = Duration::from_secs(1);
-
-/// One watch under way.
-struct Stream {
-    opened: Instant,
-    timeout: Duration,
-    /// Still in the first part of a streaming list?
-    is_listing: bool,
-    last_frame: Instant,
-    /// Since when a frame is begun and not ended.
-    partial_since: Option<Instant>,
-    /// Versions gone forward.
-    progress: usize,
-    /// Has it told something, or stayed open, so that it may be called healthy?
-    is_confirmed: bool,
-}
-
-impl Stream {
-    /// When the next frame must have come.
-    fn deadline(&self) -> Instant {
-        let patience = if self.is_listing { NO_PROGRESS } else { self.timeout + NO_PROGRESS };
-        let deadline = self.last_frame + patience;
-        // A6: a frame that drips in is a connection that hangs.
-        self.partial_since.map_or(deadline, |since| deadline.min(since + NO_PROGRESS))
-    }
-
-    /// When to look at it again without a frame.
-    fn wake(&self) -> Instant {
-        let deadline = self.deadline();
-        if self.is_confirmed { deadline } else { deadline.min(self.opened + VERY_SHORT) }
-    }
-}
-
-impl Reflector {
+impl<T: Target> Reflector<T> {
     /// Follows changes until the stream ends, however it ends.
     pub(super) async fn watch(&mut self) -> Setback {
-        let seconds = self.seams.entropy.below(SHORTEST_WATCH_SECONDS + 1);
-        let timeout = Duration::from_secs(SHORTEST_WATCH_SECONDS + seconds);
-        let (read, during) = match &self.resume {
+        let least = self.options.min_watch_timeout.as_secs();
+        let timeout = Duration::from_secs(least + self.seams.entropy.below(least));
+        let (read, during) = match self.position.resume() {
             Some(version) => {
-                (Read::Watch { resource_version: version.clone(), timeout }, During::Watch)
+                (Read::Watch { resource_version: version.to_owned(), timeout }, During::Watch)
             }
-            None => (Read::StreamingList { timeout }, During::StreamingList),
+            None => {
+                let resource_version = self.list_version();
+                self.begin_list(resource_version.clone());
+                (Read::StreamingList { resource_version, timeout }, During::StreamingList)
+            }
         };
-        if during == During::StreamingList {
-            self.begin_list();
-        }
-        let resource = self.feed.store.info().group_resource();
-        self.seams.metrics.count(&names::INFORMER_WATCHES, &[&resource], 1);
-        let mut chunks = match self.open(read, during).await {
+        self.seams.metrics.count(&names::INFORMER_WATCHES, &[&self.resource], 1);
+        let mut chunks = match open(&*self.source, read, &self.seams.clock, &self.what).await {
             Ok(chunks) => chunks,
-            Err(setback) => return setback,
+            Err(error) => return judge(&error, during),
         };
-        let now = self.seams.clock.now();
-        let mut stream = Stream {
-            opened: now,
-            timeout,
-            is_listing: during == During::StreamingList,
-            last_frame: now,
-            partial_since: None,
-            progress: 0,
-            is_confirmed: false,
-        };
+        let is_listing = during == During::StreamingList;
+        let mut stream = Stream::new(self.seams.clock.now(), timeout, is_listing);
         let setback = self.follow(&mut chunks, &mut stream).await;
         self.lived = self.seams.clock.now() - stream.opened;
         setback
@@ -87,57 +45,99 @@ impl Reflector {
 
     /// When to look up although nothing came.
     fn wake(&self, stream: &Stream) -> Instant {
-        let wake = stream.wake();
-        self.again_at.map_or(wake, |at| wake.min(at))
+        let resync = self.resync_at.filter(|_| !stream.is_listing);
+        [self.again_at, resync].into_iter().flatten().fold(stream.wake(), Instant::min)
     }
 
-    async fn follow(&mut self, chunks: &mut super::Chunks, stream: &mut Stream) -> Setback {
+    async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> Setback {
         let clock = self.seams.clock.clone();
-        let mut frames = FrameDecoder::new();
+        let mut frames = FrameDecoder::with_limit(self.options.frame_limit);
         loop {
             let next = tokio::select! {
                 biased;
-                next = chunks.next() => next,
-                () = clock.sleep_until(self.wake(stream)) => {
-                    if self.again_at.is_some_and(|at| clock.now() >= at) {
-                        return Setback::InPart;
-                    }
-                    if clock.now() >= stream.deadline() {
-                        return self.silent(stream);
-                    }
-                    self.confirm(stream);
-                    continue;
-                }
+                next = chunks.next() => Some(next),
+                () = clock.sleep_until(self.wake(stream)) => None,
             };
-            let chunk = match next {
-                None => return self.ended(stream),
-                Some(Err(error)) => return judge(&error, During::Watch),
-                Some(Ok(chunk)) => chunk,
+            let outcome = match next {
+                None => self.look_up(stream).await,
+                Some(None) => Err(self.ended(stream)),
+                Some(Some(Err(error))) => Err(judge(&error, During::Watch)),
+                Some(Some(Ok(chunk))) => self.read(&chunk, &mut frames, stream).await,
             };
-            self.confirm(stream);
-            let before = stream.progress;
-            let mut outcome = Ok(());
-            let mut has_ended_one = false;
-            frames.push(&chunk, &mut |part| {
-                has_ended_one = true;
-                if outcome.is_ok() {
-                    stream.last_frame = clock.now();
-                    outcome = self.frame(part, stream);
-                }
-            });
-            // The frame that is begun now is another one if one has ended.
-            let begun = stream.partial_since.filter(|_| !has_ended_one);
-            stream.partial_since = frames.is_inside().then(|| begun.unwrap_or_else(|| clock.now()));
-            if stream.progress > before
-                && let Some(version) = self.resume.clone()
-            {
-                self.feed.mark(Milestone::Reached, &version);
-            }
-            self.feed.flush().await;
             if let Err(setback) = outcome {
                 return setback;
             }
         }
+    }
+
+    /// One network read.
+    async fn read(
+        &mut self,
+        chunk: &Bytes,
+        frames: &mut FrameDecoder,
+        stream: &mut Stream,
+    ) -> Result<(), Setback> {
+        let now = self.seams.clock.now();
+        self.confirm(stream);
+        let (before, listed) = (stream.progress, self.listed);
+        let mut outcome = Ok(());
+        let mut has_ended_one = false;
+        frames.push(chunk, &mut |part| {
+            has_ended_one = true;
+            if outcome.is_ok() {
+                outcome = self.frame(part, now, stream);
+            }
+        });
+        stream.partial(now, frames.is_inside(), has_ended_one);
+        let has_advanced = stream.progress > before;
+        self.status.heard(now, has_advanced);
+        self.count_items(listed);
+        if has_advanced && let Some(version) = self.position.resume() {
+            self.target.reached(Step::Reached, version);
+        }
+        self.target.room().await;
+        if self.resync_at.is_some_and(|at| now >= at) && outcome.is_ok() && !stream.is_listing {
+            return self.resync().await;
+        }
+        outcome
+    }
+
+    /// Nothing came, and something may be due.
+    async fn look_up(&mut self, stream: &mut Stream) -> Result<(), Setback> {
+        let now = self.seams.clock.now();
+        if self.again_at.is_some_and(|at| now >= at) {
+            return Err(Setback::InPart);
+        }
+        if now >= stream.deadline() {
+            return Err(self.silent(stream, now));
+        }
+        if let Some(since) = stream.overdue(now) {
+            tracing::warn!(
+                resource = self.what,
+                seconds = since.as_secs(),
+                objects = self.listed,
+                "the bookmark that ends the streaming list has not come yet"
+            );
+        }
+        if self.resync_at.is_some_and(|at| now >= at) && !stream.is_listing {
+            self.resync().await?;
+        }
+        if now - stream.opened >= super::stream::VERY_SHORT {
+            self.confirm(stream);
+        }
+        Ok(())
+    }
+
+    async fn resync(&mut self) -> Result<(), Setback> {
+        self.resync_at = self.options.resync.map(|period| self.seams.clock.after(period));
+        if self.target.should_resync()
+            && let Err(error) = self.target.resync()
+        {
+            let why = format!("the resync of {} failed: {error}", self.what);
+            return Err(Setback::Stale { cause: "resync", why });
+        }
+        self.target.room().await;
+        Ok(())
     }
 
     /// A watch that was closed at once was never healthy: the state is not to flap.
@@ -149,58 +149,68 @@ impl Reflector {
     }
 
     fn ended(&self, stream: &Stream) -> Setback {
-        let lived = self.seams.clock.now() - stream.opened;
-        let info = self.feed.store.info();
+        let what = &self.what;
         if stream.is_listing {
-            return Setback::Failed(format!(
-                "the streaming list of {info} ended before its end mark"
-            ));
+            let text = format!("the streaming list of {what} ended before its end mark");
+            return Setback::Failed(text);
         }
-        if lived < VERY_SHORT && stream.progress == 0 {
-            return Setback::Failed(format!("the watch of {info} was closed at once"));
+        if stream.was_very_short(self.seams.clock.now()) {
+            self.seams.metrics.count(&names::INFORMER_VERY_SHORT, &[&self.resource], 1);
+            return Setback::Failed(format!("the watch of {what} was closed at once"));
         }
         Setback::Ended
     }
 
-    fn silent(&self, stream: &Stream) -> Setback {
-        let info = self.feed.store.info();
+    fn silent(&self, stream: &Stream, now: Instant) -> Setback {
+        let what = &self.what;
         if stream.is_listing {
             // B5: servers that do not know streaming lists send the objects and no end mark.
             return Setback::Unsupported(format!(
-                "the streaming list of {info} made no progress for {} s",
+                "the streaming list of {what} made no progress for {} s",
                 NO_PROGRESS.as_secs()
             ));
         }
-        let quiet = (self.seams.clock.now() - stream.last_frame).as_secs();
-        Setback::Failed(format!("the watch of {info} brought no complete frame for {quiet} s"))
+        let quiet = stream.quiet(now).as_secs();
+        Setback::Failed(format!("the watch of {what} brought no complete frame for {quiet} s"))
     }
 
-    fn frame(&mut self, part: Part<'_>, stream: &mut Stream) -> Result<(), Setback> {
+    fn frame(&mut self, part: Part<'_>, now: Instant, stream: &mut Stream) -> Result<(), Setback> {
         let told = match part {
-            Part::Whole(line) => Frame::of(line).and_then(|frame| self.event(frame, stream)),
-            Part::TooLarge(line) => Frame::of_beginning(line).and_then(|frame| {
-                let skim = Skim::of_beginning(frame.object)?;
-                match frame.event {
-                    EventType::Deleted => self.feed.delete(&skim),
-                    _ => self.too_large(&skim),
-                }
-                self.advance(&skim.resource_version, stream);
-                Ok(Ok(()))
+            Part::Whole(line) => Frame::of(line).and_then(|frame| {
+                stream.frame(now, frame.event == EventType::Added);
+                self.event(frame, stream)
             }),
+            Part::TooLarge(line) => {
+                stream.frame(now, true);
+                self.large_event(line, stream).map(Ok)
+            }
         };
         match told {
             Ok(outcome) => outcome,
             Err(why) => {
+                stream.frame(now, true);
                 self.unreadable(&why);
                 // In a list the others still count; later, what this was must be found by listing.
                 if stream.is_listing {
                     return Ok(());
                 }
-                let why =
-                    format!("a watch frame of {} cannot be read: {why}", self.feed.store.info());
+                let why = format!("a watch frame of {} cannot be read: {why}", self.what);
                 Err(Setback::Stale { cause: "unreadable", why })
             }
         }
+    }
+
+    fn large_event(&mut self, line: &[u8], stream: &mut Stream) -> Result<(), Malformed> {
+        let frame = Frame::of_beginning(line)?;
+        let skim = Skim::of_beginning(frame.object)?;
+        let seen = Seen::new(&skim, frame.object);
+        match frame.event {
+            EventType::Deleted => self.target.deleted(&seen),
+            _ => self.too_large(&seen),
+        }
+        self.listed += u64::from(stream.is_listing);
+        self.advance(&skim.resource_version, stream);
+        Ok(())
     }
 
     fn event(
@@ -213,6 +223,7 @@ impl Reflector {
                 let during = if stream.is_listing { During::StreamingList } else { During::Watch };
                 return Ok(Err(self.error_frame(&frame, during)));
             }
+            EventType::Unknown => self.dropped("unknown_type"),
             EventType::Bookmark => {
                 let skim = Skim::version_of(frame.object)?;
                 if stream.is_listing && skim.ends_initial_events() {
@@ -221,21 +232,21 @@ impl Reflector {
                 }
                 self.advance(&skim.resource_version, stream);
             }
-            EventType::Added | EventType::Modified => {
+            EventType::Added | EventType::Modified | EventType::Deleted => {
+                if let Some(other) = self.expected.other(frame.object) {
+                    self.unexpected(&other);
+                    return Ok(Ok(()));
+                }
                 let skim = Skim::of(frame.object)?;
-                if stream.is_listing {
-                    self.feed.listed(&skim);
-                } else {
-                    self.feed.changed(&skim);
+                let seen = Seen::new(&skim, frame.object);
+                self.listed += u64::from(stream.is_listing);
+                match frame.event {
+                    EventType::Deleted => self.target.deleted(&seen),
+                    _ if stream.is_listing => self.target.listed(&seen),
+                    _ => self.target.changed(&seen),
                 }
                 self.advance(&skim.resource_version, stream);
             }
-            EventType::Deleted => {
-                let skim = Skim::of(frame.object)?;
-                self.feed.delete(&skim);
-                self.advance(&skim.resource_version, stream);
-            }
-            EventType::Unknown => self.feed.dropped("unknown_type"),
         }
         Ok(Ok(()))
     }
@@ -243,13 +254,7 @@ impl Reflector {
     /// The stream has reached `version`; within the first part of a streaming list that says
     /// nothing yet, because objects come in no order.
     fn advance(&mut self, version: &str, stream: &mut Stream) {
-        if stream.is_listing || version.is_empty() {
-            return;
-        }
-        let before = self.resume.as_deref().unwrap_or_default();
-        if !matches!(order(version, before), Some(Ordering::Less | Ordering::Equal)) {
-            self.resume = Some(version.to_owned());
-            self.newest = Some(version.to_owned());
+        if !stream.is_listing && self.position.advance(version) {
             stream.progress += 1;
         }
     }
@@ -260,7 +265,7 @@ impl Reflector {
             let why = format!("an ERROR frame that is no Status: {}", status.message);
             return Setback::Stale { cause: "refused", why };
         }
-        let tried = tried(Verb::Watch, self.feed.store.info(), self.feed.namespace.as_deref());
+        let tried = tried(Verb::Watch, &self.info, self.namespace.as_deref());
         judge(&Error::from_status(&tried, status), during)
     }
 }

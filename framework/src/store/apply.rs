@@ -84,6 +84,7 @@ pub(crate) enum Milestone {
 }
 
 /// What happened to an object.
+#[derive(Clone)]
 pub(crate) enum Event {
     Added { new: Arc<Object>, is_initial: bool },
     Updated { old: Arc<Object>, new: Arc<Object> },

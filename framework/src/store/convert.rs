@@ -79,7 +79,7 @@ impl Core {
         #[cfg(feature = "cold")]
         for waited in self.home.press.train() {
             if let Ok(pressed) = self.home.keep(&waited, None) {
-                self.state.write().refit(&waited, &pressed);
+                self.state.write().reshape(&waited, &pressed);
             }
         }
     }

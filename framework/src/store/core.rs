@@ -4,7 +4,6 @@
 //! (index functions, decoding) never runs under the lock, and neither bytes nor index values are
 //! prepared or freed under it.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -12,6 +11,7 @@ use parking_lot::{Mutex, RwLock};
 use super::apply::{Applied, Mark, Sighting};
 use super::convert::Conversion;
 use super::index::{Evaluator, IndexId};
+use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
 use super::object::{Home, Object};
 use super::reads::Order;
@@ -36,30 +36,25 @@ pub(crate) struct Core {
     /// The order of keys when somebody last listed all. Locked after `state`.
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
-    invalid: Mutex<BTreeMap<ObjectKey, Arc<str>>>,
+    invalid: Invalids,
 }
 
 impl Core {
-    /// As [`seeded`](Self::seeded), with a fixed seed.
+    /// A store that keeps compact bytes, with a fixed seed.
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
-        Self::seeded(info, clock, 0)
+        Self::with_mode(info, clock, Mode::default(), 0)
     }
 
-    /// An empty cache of compact objects; `seed` decides where things stand in memory and nothing
-    /// else.
-    pub(crate) fn seeded(info: ResourceInfo, clock: Clock, seed: u64) -> Arc<Self> {
-        Self::with_mode(info, clock, seed, Mode::default())
-    }
-
-    /// An empty cache that keeps objects as `mode` says.
-    pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, seed: u64, mode: Mode) -> Arc<Self> {
+    /// A store that keeps its objects as `mode` says; `seed` decides where things stand in memory and
+    /// nothing else.
+    pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
         mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             home: Arc::new(Home::new(info, Weak::clone(me), mode)),
             clock,
             state: RwLock::new(State::new(seed)),
             order: Mutex::default(),
-            invalid: Mutex::default(),
+            invalid: Invalids::default(),
         })
     }
 
@@ -77,10 +72,8 @@ impl Core {
             let namespace = skim.namespace.as_deref();
             ObjectKey::interned(namespace.map(|name| self.home.namespace(name)), &skim.name)
         });
-        match self.home.transformed(&key, skim) {
-            Some(object) => object,
-            None => Object::new(key, skim, &self.home),
-        }
+        let transformed = self.home.transformed(&key, skim);
+        transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
     }
 
     /// The cached object, when it is the very version that `skim` shows. Allocates nothing.
@@ -206,7 +199,7 @@ impl Core {
             if Arc::ptr_eq(&state.plan, &plan) {
                 let first = applied.events.len();
                 state.apply(deltas.into_iter(), &values, &parts, applied);
-                self.forget_invalid(&applied.events[first..]);
+                self.invalid.changed(&applied.events[first..]);
                 break;
             }
         }
@@ -223,7 +216,7 @@ impl Core {
             let mut state = self.state.write();
             let first = applied.events.len();
             state.sweep(&mark, gone, applied);
-            self.forget_invalid(&applied.events[first..]);
+            self.invalid.changed(&applied.events[first..]);
         }
         let end = std::iter::once(Delta::Mark(mark));
         self.state.write().apply(end, &Values::default(), &[], applied);
@@ -236,21 +229,17 @@ impl Core {
         kept: &Conversion,
         values: &mut Values,
     ) -> (Arc<Plan>, Vec<Part>) {
-        let mut parts = vec![Part::default(); 0];
+        let mut parts = Vec::new();
         let (plan, fresh) = {
             let state = self.state.read();
             if state.plan.is_empty() {
                 return (Arc::clone(&state.plan), parts);
             }
-            let fresh: Vec<_> = deltas
-                .iter()
-                .map(|delta| matches!(delta, Delta::Put(seen) if !state.holds(&seen.object)))
-                .collect();
-            (Arc::clone(&state.plan), fresh)
+            (Arc::clone(&state.plan), state.fresh(deltas))
         };
-        for (at, (delta, is_fresh)) in deltas.iter().zip(fresh).enumerate() {
+        for (at, delta) in deltas.iter().enumerate() {
             parts.push(match delta {
-                Delta::Put(seen) if is_fresh => {
+                Delta::Put(seen) if fresh[at] => {
                     plan.evaluate(kept.came(at).unwrap_or(&seen.object), &seen.object, values)
                 }
                 _ => Part::default(),
@@ -293,7 +282,17 @@ impl Core {
 
     /// Number of cached objects that are known not to decode.
     pub(crate) fn invalid(&self) -> usize {
-        self.invalid.lock().len()
+        self.invalid.len()
+    }
+
+    /// The cached objects that are known not to decode, in key order, and why.
+    pub(crate) fn invalid_list(&self) -> Vec<(Arc<Object>, Arc<str>)> {
+        self.invalid.list()
+    }
+
+    /// Calls `observer` when an object is found not to decode. Once.
+    pub(crate) fn observe_invalid(&self, observer: Observer) {
+        self.invalid.observe(observer);
     }
 
     /// Somebody tried to decode `object` and could not.
@@ -303,24 +302,27 @@ impl Core {
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
             return;
         }
-        let before = self.invalid.lock().insert(object.key().clone(), Arc::clone(message));
+        let news = self.invalid.add(object, message);
         drop(state);
-        if before.is_none() {
+        if news == News::First {
             tracing::warn!(
                 resource = %self.home.info, object = %object.key(), version = object.version(),
                 error = &**message,
                 "the object does not decode into its type; it is skipped until it changes"
             );
         }
+        if news != News::Nothing {
+            self.invalid.tell(object, message);
+        }
     }
 
-    /// What changed is judged anew. Called under the state lock.
-    fn forget_invalid(&self, events: &[super::Event]) {
-        let mut invalid = self.invalid.lock();
-        if !invalid.is_empty() {
-            for event in events {
-                invalid.remove(event.key());
-            }
+    /// Somebody decoded `object`.
+    pub(crate) fn note_valid(&self, object: &Object) {
+        if self.invalid.heal(object) {
+            tracing::info!(
+                resource = %self.home.info, object = %object.key(), version = object.version(),
+                "the object decodes again"
+            );
         }
     }
 }

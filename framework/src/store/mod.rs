@@ -25,6 +25,7 @@ mod groups;
 mod hash;
 mod heads;
 mod index;
+mod invalid;
 mod keep;
 mod lister;
 mod memory;

@@ -151,6 +151,9 @@ impl Object {
                 let value = Arc::new(value);
                 let shared: Decoded = Arc::<K>::clone(&value);
                 self.home.shares.put(self.serial, &shared);
+                if let Some(core) = self.home.core.upgrade() {
+                    core.note_valid(self);
+                }
                 Ok(value)
             }
             Err(message) => {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
 
+use super::apply::{Mark, Sighting};
 use super::groups::Groups;
 use super::hash::{Hash, Hasher};
 use super::moment::Moment;
@@ -12,6 +13,7 @@ use super::slots::{Id, Slot, Slots, parts};
 use super::table::Table;
 use super::tombstones::Tombstones;
 use super::values::{Part, Plan, Values};
+use crate::delta::Delta;
 use crate::resource::ObjectKey;
 
 /// Objects, indexes, and what is remembered of deletions and own writes.
@@ -81,26 +83,6 @@ impl State {
         Some(old)
     }
 
-    /// Is this very object in the store?
-    pub(super) fn holds(&self, object: &Arc<Object>) -> bool {
-        let cached = self.slots.get(parts(object.key()));
-        cached.is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
-    }
-
-    /// Puts the same state of an object in another form into its place.
-    #[cfg(feature = "cold")]
-    pub(super) fn refit(&mut self, from: &Arc<Object>, to: &Arc<Object>) {
-        if !self.holds(from) {
-            return;
-        }
-        let id = self.slots.find(parts(from.key()));
-        if let Some(slot) = id.and_then(|id| self.slots.at_mut(id)) {
-            slot.object = Arc::clone(to);
-            self.count(to, true);
-            self.count(from, false);
-        }
-    }
-
     /// Says what the values of the object at `id` are.
     pub(super) fn index(&mut self, id: Id, values: &Values, part: &Part) {
         for (index, table) in self.tables.iter_mut().enumerate() {
@@ -121,6 +103,29 @@ impl State {
         self.count(&object, false);
         self.membership += 1;
         self.slots.remove(id)
+    }
+
+    /// Which of the deltas bring an object that is not in the store already?
+    pub(super) fn fresh(&self, deltas: &[Delta<Sighting, Mark>]) -> Vec<bool> {
+        let holds = |object: &Arc<Object>| {
+            let slot = self.slots.get(parts(object.key()));
+            slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
+        };
+        let is_fresh = |delta: &Delta<Sighting, Mark>| matches!(delta, Delta::Put(seen) if !holds(&seen.object));
+        deltas.iter().map(is_fresh).collect()
+    }
+
+    /// Puts the same state of an object in another form into its place.
+    #[cfg(feature = "cold")]
+    pub(super) fn reshape(&mut self, from: &Arc<Object>, to: &Arc<Object>) {
+        let id = self.slots.find(parts(from.key()));
+        if let Some(slot) = id.and_then(|id| self.slots.at_mut(id))
+            && Arc::ptr_eq(&slot.object, from)
+        {
+            slot.object = Arc::clone(to);
+            self.count(to, true);
+            self.count(from, false);
+        }
     }
 
     fn count(&mut self, object: &Object, is_new: bool) {

@@ -53,8 +53,9 @@ impl Plan {
         self.paths.is_empty() && self.functions.is_empty()
     }
 
-    /// Adds the object's values; each index's are sorted and distinct. May run user code: never call
-    /// it under a lock. `came` is the object as it came, with all its bytes; `object` as it is kept.
+    /// Adds the object's values; each index's are sorted and distinct. Paths are looked for in the
+    /// object as it `came`, functions get the one that is kept. May run user code: never call it
+    /// under a lock.
     pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {

@@ -1,11 +1,11 @@
 //! The read view of a store, and of one moment of it, with their type.
 
+use std::any::Any;
 use std::fmt;
 use std::fmt::{Display, Write};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::Cached;
 use super::core::Core;
 use super::index::{Index, IndexValue};
 use super::lister::Lister;
@@ -13,12 +13,15 @@ use super::moment::Moment;
 use super::object::Object;
 use super::reads::At;
 use super::stats::StoreStats;
+use super::{Cached, Invalid};
 use crate::resource::{ObjectKey, Resource, Selector};
 
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment;
 /// take a [`snapshot`](Self::snapshot) for several calls.
 pub struct Store<K> {
     core: Arc<Core>,
+    /// Keeps going what keeps it in step.
+    holder: Option<Arc<dyn Any + Send + Sync>>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -34,7 +37,7 @@ pub struct Snapshot<K> {
 
 impl<K> Clone for Store<K> {
     fn clone(&self) -> Self {
-        Self { core: Arc::clone(&self.core), kind: PhantomData }
+        Self { core: Arc::clone(&self.core), holder: self.holder.clone(), kind: PhantomData }
     }
 }
 
@@ -60,7 +63,12 @@ impl<K> fmt::Debug for Snapshot<K> {
 
 impl<K: Resource> Store<K> {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        Self { core, kind: PhantomData }
+        Self { core, holder: None, kind: PhantomData }
+    }
+
+    /// Holds `holder` for as long as it or a clone of it lives.
+    pub(crate) fn held_by(self, holder: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { holder: Some(holder), ..self }
     }
 
     pub(super) fn core(&self) -> &Core {
@@ -101,6 +109,14 @@ impl<K: Resource> Store<K> {
     /// The objects with an owner reference to this uid, in key order; an index like any other.
     pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
         self.by_index(owner_index(), uid)
+    }
+
+    /// The objects that are known not to decode into their type, in key order, each with its error.
+    /// What nobody has read yet is not known, unless the kind's cache validates eagerly
+    /// ([`Validate::Eager`](crate::informer::Validate::Eager)) or keeps values.
+    pub fn invalid(&self) -> Vec<(Cached<K>, Invalid)> {
+        let found = self.core.invalid_list().into_iter();
+        found.map(|(object, message)| (Cached::new(object), Invalid { message })).collect()
     }
 
     /// Number of objects.

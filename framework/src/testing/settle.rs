@@ -138,7 +138,14 @@ impl RunningOperator {
         let mut left = Vec::new();
         for namespace in &view.namespaces {
             let api = self.running.client().dynamic(view.info.clone(), namespace.as_deref());
-            let items = match api.list().await {
+            let mut list = api.list();
+            if let Some(labels) = &view.labels {
+                list = list.labels(labels);
+            }
+            if let Some(fields) = &view.fields {
+                list = list.fields(fields);
+            }
+            let items = match list.await {
                 Ok(list) => list.items,
                 // A kind that is not served has no objects.
                 Err(error) if error.is_not_found() => Vec::new(),

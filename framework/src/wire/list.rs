@@ -1,6 +1,6 @@
 //! Splits the body of a LIST into its items while it streams; holds one unfinished item at most.
 
-use super::carry::{Carry, MAX_PIECE, Part};
+use super::carry::{Carry, Part};
 use super::scan::{Malformed, ValueScan, is_space, object_at_path, text};
 
 /// What stands beside the items.
@@ -43,8 +43,9 @@ pub(crate) struct ListSplitter {
 }
 
 impl ListSplitter {
+    #[cfg(test)]
     pub(crate) fn new() -> Self {
-        Self::with_limit(MAX_PIECE)
+        Self::with_limit(super::carry::MAX_PIECE)
     }
 
     pub(crate) fn with_limit(limit: usize) -> Self {

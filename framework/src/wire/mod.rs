@@ -9,11 +9,13 @@ mod cut;
 mod frame;
 mod head;
 mod list;
+mod marks;
 mod paths;
 mod scan;
 mod skim;
 pub(crate) mod status;
 
+pub(crate) use carry::MAX_PIECE;
 pub use carry::Part;
 pub(crate) use cut::{object_at_path, without};
 pub use frame::{EventType, Frame, FrameDecoder};

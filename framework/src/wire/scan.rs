@@ -8,6 +8,8 @@ use std::fmt;
 
 use memchr::memchr2;
 
+use super::marks::{BLOCK, Marks, Spread, escaped};
+
 /// Bytes that are not the JSON that was expected there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed {
@@ -55,69 +57,147 @@ impl ValueScan {
     /// (number, `true`, …) ends before the delimiter, which is not consumed; 0 is no value at all.
     pub(crate) fn feed(&mut self, piece: &[u8]) -> Option<usize> {
         let mut at = 0;
+        if self.mode == Mode::Start {
+            self.mode = match piece.first()? {
+                b'"' => Mode::Text,
+                b'{' | b'[' => {
+                    self.depth = 1;
+                    Mode::Nested
+                }
+                byte if ends_a_word(*byte) => return Some(0),
+                _ => Mode::Bare,
+            };
+            at = 1;
+        }
+        let rest = &piece[at..];
+        let length = match self.mode {
+            Mode::Bare => rest.iter().position(|byte| ends_a_word(*byte)),
+            _ if self.depth > 0 => self.nested(rest),
+            _ => self.text(rest),
+        };
+        length.map(|length| at + length)
+    }
+
+    /// Runs to the end of a text that is the whole value.
+    fn text(&mut self, piece: &[u8]) -> Option<usize> {
+        let mut at = 0;
         while at < piece.len() {
-            match self.mode {
-                Mode::Start => {
-                    self.mode = match piece[at] {
-                        b'"' => Mode::Text,
-                        b'{' | b'[' => {
-                            self.depth = 1;
-                            Mode::Nested
-                        }
-                        byte if ends_a_word(byte) => return Some(at),
-                        _ => Mode::Bare,
-                    };
-                    at += 1;
-                }
-                Mode::Bare if ends_a_word(piece[at]) => return Some(at),
-                Mode::Bare => at += 1,
-                Mode::Text => match text_mark(&piece[at..]) {
-                    None => return None,
-                    Some(skipped) => {
-                        at += skipped + 1;
-                        if piece[at - 1] == b'\\' {
-                            self.mode = Mode::Escape;
-                        } else if self.depth == 0 {
-                            return Some(at);
-                        } else {
-                            self.mode = Mode::Nested;
-                        }
-                    }
-                },
-                Mode::Escape => {
-                    self.mode = Mode::Text;
-                    at += 1;
-                }
-                Mode::Nested => {
-                    at = self.nested(piece, at);
-                    if self.depth == 0 {
-                        return Some(at);
-                    }
-                }
+            if self.mode == Mode::Escape {
+                self.mode = Mode::Text;
+                at += 1;
+                continue;
             }
+            at += text_mark(&piece[at..])? + 1;
+            if piece[at - 1] == b'"' {
+                return Some(at);
+            }
+            self.mode = Mode::Escape;
         }
         None
     }
 
-    /// Runs to the next string, or to the end of the value.
-    fn nested(&mut self, piece: &[u8], from: usize) -> usize {
-        for (i, byte) in piece[from..].iter().enumerate() {
-            match byte {
-                b'"' => {
-                    self.mode = Mode::Text;
-                    return from + i + 1;
+    /// Runs to the end of an object or array, a block at a time.
+    fn nested(&mut self, piece: &[u8]) -> Option<usize> {
+        let (blocks, tail) = piece.as_chunks::<BLOCK>();
+        for (at, block) in blocks.iter().enumerate() {
+            if let Some(length) = self.block(block, BLOCK) {
+                return Some(BLOCK * at + length);
+            }
+        }
+        if tail.is_empty() {
+            return None;
+        }
+        let mut block = [b' '; BLOCK];
+        block[..tail.len()].copy_from_slice(tail);
+        let length = self.block(&block, tail.len())?;
+        Some(BLOCK * blocks.len() + length)
+    }
+
+    /// The first `length` bytes of a block; behind them there are blanks.
+    #[inline]
+    fn block(&mut self, block: &[u8; BLOCK], length: usize) -> Option<usize> {
+        let marks = Marks::of(block);
+        if marks.backslashes != Spread::default() || self.mode == Mode::Escape {
+            return self.block_with_escapes(&marks, &block[..length]);
+        }
+        let (texts, is_text) = marks.quotes.between(self.mode == Mode::Text);
+        self.mode = if is_text { Mode::Text } else { Mode::Nested };
+        self.brackets(marks.opens.0 & !texts.0, marks.closes.0 & !texts.0)
+    }
+
+    fn block_with_escapes(&mut self, marks: &Marks, block: &[u8]) -> Option<usize> {
+        let backslashes = marks.backslashes.in_order();
+        let (escaped, mut escapes_next) = escaped(backslashes, self.mode == Mode::Escape);
+        if block.len() < BLOCK {
+            escapes_next = escaped >> block.len() & 1 == 1;
+        }
+        let quotes = Spread::from_order(marks.quotes.in_order() & !escaped);
+        let (texts, is_text) = quotes.between(self.mode != Mode::Nested);
+        if marks.backslashes.0 & !texts.0 != 0 {
+            // No JSON. A backslash outside of texts escapes nothing.
+            return self.bytewise(block);
+        }
+        self.mode = match (escapes_next, is_text) {
+            (true, _) => Mode::Escape,
+            (false, true) => Mode::Text,
+            (false, false) => Mode::Nested,
+        };
+        self.brackets(marks.opens.0 & !texts.0, marks.closes.0 & !texts.0)
+    }
+
+    /// Counts brackets outside of texts, in spread order; returns the length up to the value's end if
+    /// it is here.
+    #[inline]
+    fn brackets(&mut self, opens: u64, closes: u64) -> Option<usize> {
+        let closed = closes.count_ones();
+        if closed < self.depth {
+            self.depth = self.depth.saturating_add(opens.count_ones()) - closed;
+            return None;
+        }
+        self.brackets_one_by_one(Spread(opens).in_order(), Spread(closes).in_order())
+    }
+
+    fn brackets_one_by_one(&mut self, opens: u64, closes: u64) -> Option<usize> {
+        let mut brackets = opens | closes;
+        while brackets != 0 {
+            let at = brackets.trailing_zeros();
+            if opens >> at & 1 == 1 {
+                self.depth = self.depth.saturating_add(1);
+            } else {
+                self.depth -= 1;
+                if self.depth == 0 {
+                    return Some(at as usize + 1);
                 }
-                b'{' | b'[' => self.depth = self.depth.saturating_add(1),
-                b'}' | b']' => {
+            }
+            brackets &= brackets - 1;
+        }
+        None
+    }
+
+    /// Runs to the end of an object or array, a byte at a time.
+    fn bytewise(&mut self, bytes: &[u8]) -> Option<usize> {
+        for (at, byte) in bytes.iter().enumerate() {
+            self.mode = match (self.mode, byte) {
+                (Mode::Escape, _) => Mode::Text,
+                (Mode::Text, b'"') => Mode::Nested,
+                (Mode::Text, b'\\') => Mode::Escape,
+                (Mode::Nested, b'"') => Mode::Text,
+                (mode, _) => mode,
+            };
+            match byte {
+                b'{' | b'[' if self.mode == Mode::Nested => {
+                    self.depth = self.depth.saturating_add(1);
+                }
+                b'}' | b']' if self.mode == Mode::Nested => {
                     self.depth -= 1;
                     if self.depth == 0 {
-                        return from + i + 1;
+                        return Some(at + 1);
                     }
                 }
                 _ => {}
             }
         }
-        piece.len()
+        None
     }
 }
 
@@ -151,10 +231,12 @@ fn ends_a_word(byte: u8) -> bool {
     is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':')
 }
 
+#[inline]
 pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\n' | b'\r' | b'\t')
 }
 
+#[inline]
 pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while bytes.get(at).copied().is_some_and(is_space) {
         at += 1;
@@ -163,7 +245,11 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// The end of the value that starts at `at`.
+#[inline]
 pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+    if bytes.get(at) == Some(&b'"') {
+        return text_end(bytes, at);
+    }
     let mut scan = ValueScan::default();
     match scan.feed(&bytes[at..]) {
         Some(0) => Err(Malformed::new("a value is missing")),
@@ -171,6 +257,20 @@ pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
         None if scan.mode == Mode::Bare => Ok(bytes.len()),
         None => Err(Malformed::new("a value does not end")),
     }
+}
+
+/// The end of the text whose first quote stands at `at`.
+#[inline]
+fn text_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+    let mut at = at + 1;
+    while let Some(mark) = bytes.get(at..).and_then(text_mark) {
+        at += mark;
+        if bytes[at] == b'"' {
+            return Ok(at + 1);
+        }
+        at += 2;
+    }
+    Err(Malformed::new("a value does not end"))
 }
 
 /// One member of an object, by position.
@@ -230,7 +330,7 @@ impl<'a> Cursor<'a> {
         if self.bytes.get(at) != Some(&b'"') {
             return Err(Malformed::new("a member name was expected"));
         }
-        at = value_end(self.bytes, at)?;
+        at = text_end(self.bytes, at)?;
         let name = &self.bytes[start + 1..at - 1];
         at = skip_space(self.bytes, at);
         if self.bytes.get(at) != Some(&b':') {
@@ -397,6 +497,8 @@ pub(crate) fn path_at(bytes: &[u8], offset: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -408,6 +510,29 @@ mod tests {
             let mut scan = ValueScan::default();
             assert_eq!(scan.feed(&tail[..cut]), None, "cut at {cut}");
             assert_eq!(scan.feed(&tail[cut..]), Some(value.len() - cut), "cut at {cut}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_end_a_value_where_single_bytes_do(
+            bytes in prop::collection::vec(
+                prop::sample::select(br#""\{}[],x: "#.to_vec()), 0..300),
+            mut cuts in prop::collection::vec(0_usize..300, 0..4),
+        ) {
+            let mut value = vec![b'{'];
+            value.extend(bytes);
+            cuts.iter_mut().for_each(|cut| *cut = (*cut).min(value.len()));
+            cuts.sort_unstable();
+            let mut single = ValueScan { mode: Mode::Nested, depth: 1 };
+            let expected = single.bytewise(&value[1..]).map(|length| length + 1);
+            let mut scan = ValueScan::default();
+            let (mut from, mut end) = (0, None);
+            for cut in cuts.into_iter().chain([value.len()]) {
+                end = end.or_else(|| scan.feed(&value[from..cut]).map(|length| from + length));
+                from = cut;
+            }
+            prop_assert_eq!(end, expected);
         }
     }
 

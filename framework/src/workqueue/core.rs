@@ -1,15 +1,23 @@
 //! The queue as a state machine: no locks, no tasks, no clock of its own.
 //!
 //! Every call is told the time since the queue was made. A key has one [`Slot`] while it is ready,
-//! in work or waiting; when it rests it has none.
+//! in work or waiting; when it rests it has none. Whatever happens to a key costs the same however
+//! many others there are; only delays cost a step more each time their number doubles.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hash;
 use std::time::Duration;
 
+use self::ready::Lane;
+use self::slots::Slots;
+pub(super) use self::slots::Ticket;
+use self::timers::{Timer, Timers};
 use super::RetryPolicy;
 
+mod ready;
+mod slots;
 #[cfg(test)]
 mod tests;
+mod timers;
 
 /// How many keys are where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +51,8 @@ pub(super) enum Verdict {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken<T> {
     pub(super) key: T,
+    /// To be shown when the work ends.
+    pub(super) ticket: Ticket,
     /// Failures in a row so far.
     pub(super) failures: u32,
     /// How long it was ready.
@@ -51,11 +61,13 @@ pub(super) struct Taken<T> {
 
 /// What a verdict led to.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Finished {
+pub(super) struct Finished<T> {
     /// How long it was in work.
     pub(super) worked: Duration,
     /// When a retry is due; `None` for a success, or when the policy gave up.
     pub(super) retry: Option<Duration>,
+    /// The key when it rests now, to be dropped outside of locks.
+    pub(super) rested: Option<T>,
 }
 
 /// What the shell watches for changes.
@@ -73,6 +85,13 @@ pub(super) struct Gauges {
     pub(super) delays: u64,
 }
 
+/// A time since the queue was made, in nanoseconds; it ends after 584 years.
+type Nanos = u64;
+
+fn nanos(time: Duration) -> Nanos {
+    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
 #[derive(Debug)]
 struct Slot {
     place: Place,
@@ -85,23 +104,43 @@ struct Slot {
 impl Slot {
     /// A key that nothing is known of, before it is put somewhere.
     fn resting() -> Self {
-        let place = Place::Waiting { at: Duration::MAX, turn: 0 };
-        Self { place, failures: 0, failing: false, held: false }
+        Self { place: Place::Resting, failures: 0, failing: false, held: false }
+    }
+
+    fn is_backing_off(&self) -> bool {
+        self.failing || self.held
     }
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    Ready { since: Duration },
-    Working { again: Option<Again> },
-    Waiting { at: Duration, turn: u64 },
+    Resting,
+    Ready {
+        since: Nanos,
+    },
+    Working {
+        since: Nanos,
+        /// Its place among those in work.
+        spot: u32,
+        again: Again,
+    },
+    Waiting {
+        at: Nanos,
+        turn: u64,
+    },
 }
 
 /// What was asked of a key while it was in work.
 #[derive(Clone, Copy, Debug)]
 enum Again {
-    Now { turn: u64, since: Duration },
-    At(Duration),
+    No,
+    /// It took a place in line, which may have been passed over.
+    Now {
+        turn: u64,
+        since: Nanos,
+        passed: bool,
+    },
+    At(Nanos),
 }
 
 /// The state of a queue.
@@ -110,32 +149,44 @@ pub(super) struct Core<T> {
     policy: RetryPolicy,
     /// How many failing keys may be in work at once.
     failing_limit: usize,
-    slots: BTreeMap<T, Slot>,
-    /// Ready keys by turn: those whose last work succeeded, and those whose last work failed.
-    healthy: BTreeMap<u64, T>,
-    failing: BTreeMap<u64, T>,
-    timers: BTreeSet<(Duration, u64, T)>,
-    /// Keys in work, since when.
-    in_work: BTreeMap<T, Duration>,
+    slots: Slots<T>,
+    /// Places of keys whose last work succeeded, and of those in work.
+    healthy: Lane,
+    /// Places of keys whose last work failed.
+    failing: Lane,
+    /// Keys that are ready, by how their last work ended.
+    healthy_ready: usize,
+    failing_ready: usize,
+    timers: Timers,
+    /// Delayed keys that failed or were held back.
+    backing_off: usize,
+    /// Keys in work, in no order.
+    in_work: Vec<Ticket>,
     failing_in_work: usize,
+    /// Keys in work that were added again.
+    coming_back: usize,
     turn: u64,
     adds: u64,
     delays: u64,
     closed: bool,
 }
 
-impl<T: Ord + Clone> Core<T> {
-    /// A queue for `workers` workers.
-    pub(super) fn new(workers: usize, policy: RetryPolicy) -> Self {
+impl<T: Hash + Eq + Clone> Core<T> {
+    /// A queue for `workers` workers; `seed` is for its hash table.
+    pub(super) fn new(workers: usize, policy: RetryPolicy, seed: u64) -> Self {
         Self {
             policy,
             failing_limit: (workers / 2).max(1),
-            slots: BTreeMap::new(),
-            healthy: BTreeMap::new(),
-            failing: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            in_work: BTreeMap::new(),
+            slots: Slots::new(seed),
+            healthy: Lane::default(),
+            failing: Lane::default(),
+            healthy_ready: 0,
+            failing_ready: 0,
+            timers: Timers::default(),
+            backing_off: 0,
+            in_work: Vec::new(),
             failing_in_work: 0,
+            coming_back: 0,
             turn: 0,
             adds: 0,
             delays: 0,
@@ -148,22 +199,22 @@ impl<T: Ord + Clone> Core<T> {
         if self.closed {
             return;
         }
-        let turn = self.next_turn();
-        let Some(slot) = self.slots.get_mut(&key) else {
-            self.slots.insert(key.clone(), Slot::resting());
-            self.make_ready(&key, turn, now);
-            self.adds += 1;
-            return;
-        };
-        match slot.place {
-            Place::Ready { .. } | Place::Working { again: Some(Again::Now { .. }) } => return,
-            Place::Working { .. } => {
-                slot.place = Place::Working { again: Some(Again::Now { turn, since: now }) };
+        let now = nanos(now);
+        let (ticket, _) = self.slots.enter(key);
+        let slot = self.slots.get_mut(ticket);
+        match &mut slot.place {
+            Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => return,
+            Place::Working { again, .. } => {
+                self.turn += 1;
+                *again = Again::Now { turn: self.turn, since: now, passed: false };
+                self.healthy.push(self.turn, ticket);
+                self.coming_back += 1;
             }
-            Place::Waiting { at, turn: timer } => {
-                self.timers.remove(&(at, timer, key.clone()));
-                self.make_ready(&key, turn, now);
+            Place::Waiting { .. } => {
+                self.stop_waiting(ticket);
+                self.make_ready(ticket, now);
             }
+            Place::Resting => self.make_ready(ticket, now),
         }
         self.adds += 1;
     }
@@ -177,138 +228,158 @@ impl<T: Ord + Clone> Core<T> {
         if self.closed {
             return;
         }
-        let slot = self.slots.entry(key.clone()).or_insert_with(Slot::resting);
-        match &mut slot.place {
+        let at = nanos(at);
+        let (ticket, _) = self.slots.enter(key);
+        match &mut self.slots.get_mut(ticket).place {
             Place::Ready { .. } => return,
-            Place::Working { again } => match again {
-                Some(Again::Now { .. }) => return,
-                Some(Again::At(earlier)) if *earlier <= at => return,
-                _ => *again = Some(Again::At(at)),
+            Place::Working { again, .. } => match again {
+                Again::Now { .. } => return,
+                Again::At(earlier) if *earlier <= at => return,
+                _ => *again = Again::At(at),
             },
-            Place::Waiting { at: earlier, turn } => {
-                if *earlier <= at {
-                    return;
-                }
-                self.timers.remove(&(*earlier, *turn, key.clone()));
-                self.make_waiting(&key, at);
+            Place::Waiting { at: earlier, .. } if *earlier <= at => return,
+            Place::Waiting { .. } => {
+                self.stop_waiting(ticket);
+                self.make_waiting(ticket, at);
             }
+            Place::Resting => self.make_waiting(ticket, at),
         }
         self.delays += 1;
     }
 
     /// Makes keys ready whose time has come.
     pub(super) fn promote(&mut self, now: Duration) {
-        while self.timers.first().is_some_and(|(at, ..)| *at <= now) {
-            if let Some((at, _, key)) = self.timers.pop_first() {
-                let turn = self.next_turn();
-                self.make_ready(&key, turn, at);
-                self.adds += 1;
-            }
+        let Some((first, ..)) = self.timers.next() else { return };
+        let now = nanos(now);
+        if first > now {
+            return;
+        }
+        while let Some((at, _, ticket)) = self.timers.next().filter(|(at, ..)| *at <= now) {
+            self.backing_off -= usize::from(self.slots.get(ticket).is_backing_off());
+            self.timers.pop(|timer| is_live(&self.slots, timer));
+            self.make_ready(ticket, at);
+            self.adds += 1;
         }
     }
 
     /// The key whose turn it is. Keys that keep failing are passed over while they hold their share
     /// of the workers.
     pub(super) fn take(&mut self, now: Duration) -> Option<Taken<T>> {
-        let failing = if self.failing_in_work < self.failing_limit {
-            self.failing.first_key_value().map(|(turn, _)| *turn)
-        } else {
-            None
-        };
-        let healthy = self.healthy.first_key_value().map(|(turn, _)| *turn);
-        let (_, key) = match (healthy, failing) {
-            (Some(healthy), Some(failing)) if failing < healthy => self.failing.pop_first(),
-            (Some(_), _) => self.healthy.pop_first(),
-            (None, Some(_)) => self.failing.pop_first(),
+        if self.eligible() == 0 {
+            return None;
+        }
+        self.tidy_front();
+        let healthy = self.healthy.first_turn();
+        let may_fail = self.failing_in_work < self.failing_limit;
+        let failing = if may_fail { self.failing.first_turn() } else { None };
+        let ticket = match (healthy, failing) {
+            (Some(healthy), Some(failing)) if failing < healthy => self.failing.pop(),
+            (Some(_), _) => self.healthy.pop(),
+            (None, Some(_)) => self.failing.pop(),
             (None, None) => None,
         }?;
-        let slot = self.slots.get_mut(&key)?;
+        let now = nanos(now);
+        let key = self.slots.key(ticket)?.clone();
+        let slot = self.slots.get_mut(ticket);
         let since = match slot.place {
-            Place::Ready { since, .. } => since,
+            Place::Ready { since } => since,
             _ => now,
         };
-        slot.place = Place::Working { again: None };
+        let spot = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
+        slot.place = Place::Working { since: now, spot, again: Again::No };
         slot.held = false;
-        self.failing_in_work += usize::from(slot.failing);
-        self.in_work.insert(key.clone(), now);
-        let failures = slot.failures;
-        Some(Taken { key, failures, waited: now.saturating_sub(since) })
+        if slot.failing {
+            self.failing_ready -= 1;
+            self.failing_in_work += 1;
+        } else {
+            self.healthy_ready -= 1;
+        }
+        self.in_work.push(ticket);
+        let waited = Duration::from_nanos(now.saturating_sub(since));
+        Some(Taken { key, ticket, failures: slot.failures, waited })
     }
 
-    /// Ends the work on `key`. `None` when it was not in work.
-    pub(super) fn finish(&mut self, key: &T, verdict: Verdict, now: Duration) -> Option<Finished> {
-        let since = self.in_work.remove(key)?;
-        let slot = self.slots.get_mut(key)?;
-        let again = match slot.place {
-            Place::Working { again } => again,
-            _ => None,
-        };
+    /// Passes over places at the front of the healthy lane whose key cannot be taken from there: it
+    /// is still in work, or its work failed.
+    fn tidy_front(&mut self) {
+        while let Some((turn, ticket)) = self.healthy.front() {
+            let slot = self.slots.get_mut(ticket);
+            match &mut slot.place {
+                Place::Working { again: Again::Now { passed, .. }, .. } => *passed = true,
+                _ if slot.failing => self.failing.push_overdue(turn, ticket),
+                _ => return,
+            }
+            self.healthy.pass();
+        }
+    }
+
+    /// Ends the work on a key. `None` when it was not in work.
+    pub(super) fn finish(
+        &mut self,
+        ticket: Ticket,
+        verdict: Verdict,
+        now: Duration,
+    ) -> Option<Finished<T>> {
+        let slot = self.slots.get_mut(ticket);
+        let Place::Working { since, spot, again } = slot.place else { return None };
         self.failing_in_work -= usize::from(slot.failing);
-        let delay = Self::judge(self.policy, slot, verdict);
-        let due = delay.map(|delay| now.saturating_add(delay)).filter(|_| !self.closed);
-        let end = Finished {
-            worked: now.saturating_sub(since),
-            retry: delay.filter(|_| slot.failing && !slot.held),
-        };
+        let delay = judge(self.policy, slot, verdict);
+        let retry = delay.filter(|_| slot.failing && !slot.held);
+        self.leave_work(spot);
+        let end = now.saturating_add(delay.unwrap_or_default());
+        let (now, end) = (nanos(now), nanos(end));
+        let due = delay.map(|_| end).filter(|_| !self.closed);
+        let worked = Duration::from_nanos(now.saturating_sub(since));
         let due = match (again, due) {
-            (Some(Again::Now { turn, since }), _) => {
-                self.make_ready(key, turn, since);
-                return Some(end);
+            (Again::Now { turn, since, passed }, _) => {
+                self.coming_back -= 1;
+                self.resume(ticket, since, passed.then_some(turn));
+                return Some(Finished { worked, retry, rested: None });
             }
-            (Some(Again::At(_)), _) if self.closed => None,
-            (Some(Again::At(at)), Some(due)) => Some(at.min(due)),
-            (Some(Again::At(at)), None) => Some(at),
-            (None, due) => due,
+            (Again::At(_), _) if self.closed => None,
+            (Again::At(at), Some(due)) => Some(at.min(due)),
+            (Again::At(at), None) => Some(at),
+            (Again::No, due) => due,
         };
+        let mut rested = None;
         match due {
-            None => {
-                self.slots.remove(key);
-            }
+            None => rested = self.slots.leave(ticket),
             Some(at) if at <= now => {
-                let turn = self.next_turn();
-                self.make_ready(key, turn, now);
+                self.make_ready(ticket, now);
                 self.adds += 1;
             }
             Some(at) => {
-                self.make_waiting(key, at);
+                self.make_waiting(ticket, at);
                 self.delays += 1;
             }
         }
-        Some(end)
+        Some(Finished { worked, retry, rested })
     }
 
-    /// Notes success or failure; returns the delay that follows, if any.
-    fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> Option<Duration> {
-        match verdict {
-            Verdict::Done | Verdict::After(_) => (slot.failures, slot.failing) = (0, false),
-            Verdict::Retry { .. } => {
-                slot.failures = slot.failures.saturating_add(1);
-                slot.failing = true;
-            }
-            Verdict::RetryAfter(_) => slot.failing = true,
-            Verdict::Hold(_) => slot.held = true,
-        }
-        match verdict {
-            Verdict::Done => None,
-            Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => {
-                Some(delay)
-            }
-            Verdict::Retry { draw } => {
-                let bound = policy.bound(slot.failures);
-                if bound.is_none() {
-                    (slot.failures, slot.failing) = (0, false);
-                }
-                bound.map(|bound| bound.mul_f64(draw.clamp(0.0, 1.0)))
-            }
+    /// The key at `spot` is in work no more.
+    fn leave_work(&mut self, spot: u32) {
+        self.in_work.swap_remove(spot as usize);
+        if let Some(moved) = self.in_work.get(spot as usize)
+            && let Place::Working { spot: place, .. } = &mut self.slots.get_mut(*moved).place
+        {
+            *place = spot;
         }
     }
 
     /// Accepts no more keys and drops those that wait for their time.
     pub(super) fn close(&mut self) {
         self.closed = true;
-        for (_, _, key) in std::mem::take(&mut self.timers) {
-            self.slots.remove(&key);
+        for timer in self.timers.clear() {
+            if is_live(&self.slots, &timer) {
+                self.slots.leave(timer.2);
+            }
         }
+        self.backing_off = 0;
+    }
+
+    /// Are no more keys accepted?
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
     }
 
     /// Is nothing ready and nothing in work?
@@ -318,12 +389,7 @@ impl<T: Ord + Clone> Core<T> {
 
     /// Closed, and no key will become ready any more?
     pub(super) fn exhausted(&self) -> bool {
-        self.closed && self.ready() == 0 && !self.in_work.keys().any(|key| self.comes_back(key))
-    }
-
-    fn comes_back(&self, key: &T) -> bool {
-        let place = self.slots.get(key).map(|slot| slot.place);
-        matches!(place, Some(Place::Working { again: Some(Again::Now { .. }) }))
+        self.closed && self.ready() == 0 && self.coming_back == 0
     }
 
     /// What the shell watches for changes.
@@ -340,56 +406,103 @@ impl<T: Ord + Clone> Core<T> {
     /// How many keys could be taken now.
     fn eligible(&self) -> usize {
         let failing = self.failing_limit.saturating_sub(self.failing_in_work);
-        self.healthy.len() + self.failing.len().min(failing)
+        self.healthy_ready + self.failing_ready.min(failing)
     }
 
     /// How many keys are ready, takeable or not.
     fn ready(&self) -> usize {
-        self.healthy.len() + self.failing.len()
+        self.healthy_ready + self.failing_ready
     }
 
     /// When the next delayed key is due.
     pub(super) fn next_due(&self) -> Option<Duration> {
-        self.timers.first().map(|(at, ..)| *at)
+        self.timers.next().map(|(at, ..)| Duration::from_nanos(at))
     }
 
     /// When the work in progress began.
     pub(super) fn in_work(&self) -> impl Iterator<Item = Duration> + '_ {
-        self.in_work.values().copied()
+        self.in_work.iter().filter_map(|ticket| match self.slots.get(*ticket).place {
+            Place::Working { since, .. } => Some(Duration::from_nanos(since)),
+            _ => None,
+        })
     }
 
     /// How many keys are where.
     pub(super) fn counts(&self) -> QueueCounts {
-        let waiting = self.timers.iter().map(|(_, _, key)| key);
-        let backing_off = waiting
-            .filter(|key| self.slots.get(key).is_some_and(|slot| slot.failing || slot.held))
-            .count();
         QueueCounts {
             queued: self.ready(),
             working: self.in_work.len(),
-            backing_off,
-            delayed: self.timers.len() - backing_off,
+            backing_off: self.backing_off,
+            delayed: self.timers.len() - self.backing_off,
         }
     }
 
-    fn make_ready(&mut self, key: &T, turn: u64, since: Duration) {
-        if let Some(slot) = self.slots.get_mut(key) {
-            slot.place = Place::Ready { since };
-            let ready = if slot.failing { &mut self.failing } else { &mut self.healthy };
-            ready.insert(turn, key.clone());
-        }
-    }
-
-    fn make_waiting(&mut self, key: &T, at: Duration) {
-        let turn = self.next_turn();
-        if let Some(slot) = self.slots.get_mut(key) {
-            slot.place = Place::Waiting { at, turn };
-            self.timers.insert((at, turn, key.clone()));
-        }
-    }
-
-    fn next_turn(&mut self) -> u64 {
+    /// Ready, with a place at the end of the line.
+    fn make_ready(&mut self, ticket: Ticket, since: Nanos) {
         self.turn += 1;
-        self.turn
+        let slot = self.slots.get(ticket);
+        let lane = if slot.failing { &mut self.failing } else { &mut self.healthy };
+        lane.push(self.turn, ticket);
+        self.resume(ticket, since, None);
+    }
+
+    /// Ready, with a place in line that it has already; if that was passed over, with a new one
+    /// by its old turn.
+    fn resume(&mut self, ticket: Ticket, since: Nanos, passed: Option<u64>) {
+        let slot = self.slots.get_mut(ticket);
+        slot.place = Place::Ready { since };
+        let (lane, ready) = match slot.failing {
+            true => (&mut self.failing, &mut self.failing_ready),
+            false => (&mut self.healthy, &mut self.healthy_ready),
+        };
+        *ready += 1;
+        if let Some(turn) = passed {
+            lane.push_overdue(turn, ticket);
+        }
+    }
+
+    fn make_waiting(&mut self, ticket: Ticket, at: Nanos) {
+        self.turn += 1;
+        let slot = self.slots.get_mut(ticket);
+        slot.place = Place::Waiting { at, turn: self.turn };
+        self.backing_off += usize::from(slot.is_backing_off());
+        self.timers.add((at, self.turn, ticket));
+    }
+
+    /// A waiting key waits no more; the caller puts it somewhere else.
+    fn stop_waiting(&mut self, ticket: Ticket) {
+        let slot = self.slots.get_mut(ticket);
+        slot.place = Place::Resting;
+        self.backing_off -= usize::from(slot.is_backing_off());
+        self.timers.outdate(|timer| is_live(&self.slots, timer));
+    }
+}
+
+/// Does this entry still say when its key is due?
+fn is_live<T: Hash + Eq>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
+    matches!(slots.get(*ticket).place, Place::Waiting { turn: last, .. } if last == *turn)
+}
+
+/// Notes success or failure; returns the delay that follows, if any.
+fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> Option<Duration> {
+    match verdict {
+        Verdict::Done | Verdict::After(_) => (slot.failures, slot.failing) = (0, false),
+        Verdict::Retry { .. } => {
+            slot.failures = slot.failures.saturating_add(1);
+            slot.failing = true;
+        }
+        Verdict::RetryAfter(_) => slot.failing = true,
+        Verdict::Hold(_) => slot.held = true,
+    }
+    match verdict {
+        Verdict::Done => None,
+        Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
+        Verdict::Retry { draw } => {
+            let bound = policy.bound(slot.failures);
+            if bound.is_none() {
+                (slot.failures, slot.failing) = (0, false);
+            }
+            bound.map(|bound| bound.mul_f64(draw.clamp(0.0, 1.0)))
+        }
     }
 }

@@ -4,8 +4,10 @@
 //! next delayed key; when it leaves it hands that over.
 
 use std::fmt;
+use std::hash::Hash;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -14,7 +16,7 @@ use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use super::RetryPolicy;
-use super::core::{Core, QueueCounts, Taken, Verdict};
+use super::core::{Core, QueueCounts, Taken, Ticket, Verdict};
 use super::meter::Meter;
 use crate::clock::Clock;
 use crate::entropy::Entropy;
@@ -65,7 +67,7 @@ impl QueueSettings {
 /// - A key added while in work is handed out again after the verdict, in the place it then took.
 /// - Ready keys are handed out in the order in which they became ready.
 /// - Of several delays for one key the earliest wins; an immediate add beats a delayed one.
-pub struct WorkQueue<T: Ord + Clone> {
+pub struct WorkQueue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }
 
@@ -75,8 +77,11 @@ struct Shared<T> {
     clock: Clock,
     entropy: Entropy,
     meter: Meter,
-    /// One permit per key that became takeable.
+    /// One permit per key that became takeable while somebody was asleep.
     ready: Notify,
+    /// Workers that wait in `get`, and those about to. Counted before their last look, so whoever
+    /// adds a key after it sees them.
+    sleepers: AtomicUsize,
     /// The timekeeper's next deadline moved.
     rearm: Notify,
     /// Something ended; drains look again.
@@ -85,30 +90,31 @@ struct Shared<T> {
     kept: Mutex<bool>,
 }
 
-impl<T: Ord + Clone> Clone for WorkQueue<T> {
+impl<T: Hash + Eq + Clone> Clone for WorkQueue<T> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 }
 
-impl<T: Ord + Clone> fmt::Debug for WorkQueue<T> {
+impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkQueue").field("counts", &self.counts()).finish_non_exhaustive()
     }
 }
 
-impl<T: Ord + Clone> WorkQueue<T> {
+impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// An empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams) -> Self {
         let QueueSettings { name, controller, workers, retry } = settings;
         let entropy = seams.entropy.fork(&name);
         let shared = Shared {
-            core: Mutex::new(Core::new(workers, retry)),
+            core: Mutex::new(Core::new(workers, retry, entropy.next_u64())),
             epoch: seams.clock.now(),
             clock: seams.clock.clone(),
             entropy,
-            meter: Meter::new(seams.metrics.clone(), name, controller),
+            meter: Meter::new(&seams.metrics, &name, &controller),
             ready: Notify::new(),
+            sleepers: AtomicUsize::new(0),
             rearm: Notify::new(),
             ended: Notify::new(),
             kept: Mutex::new(false),
@@ -118,13 +124,17 @@ impl<T: Ord + Clone> WorkQueue<T> {
 
     /// Wants `key` worked on as soon as possible. Does nothing after [`shutdown`](Self::shutdown).
     pub fn add(&self, key: T) {
-        self.add_all([key]);
+        self.shared.change(|core, now| core.add(key, now));
     }
 
-    /// [`add`](Self::add) for several keys, waking as many sleeping workers as there are new ones.
+    /// [`add`](Self::add) for several keys: one pass through the lock, and as many sleeping workers
+    /// wake as there are new ones.
     pub fn add_all(&self, keys: impl IntoIterator<Item = T>) {
         // The iterator is the caller's code: run it before the lock is taken.
         let keys: Vec<T> = keys.into_iter().collect();
+        if keys.is_empty() {
+            return;
+        }
         self.shared.change(|core, now| keys.into_iter().for_each(|key| core.add(key, now)));
     }
 
@@ -143,6 +153,7 @@ impl<T: Ord + Clone> WorkQueue<T> {
             if let Some(answer) = self.poll_take() {
                 return answer;
             }
+            let _asleep = Sleeper::new(&self.shared.sleepers);
             let mut notified = pin!(self.shared.ready.notified());
             notified.as_mut().enable();
             // A key that came between the look and the registration woke nobody: look again.
@@ -164,12 +175,14 @@ impl<T: Ord + Clone> WorkQueue<T> {
     }
 
     fn poll_take(&self) -> Option<Option<Work<T>>> {
-        let (taken, exhausted) = self.shared.change(|core, now| (core.take(now), core.exhausted()));
+        let (taken, exhausted) = self
+            .shared
+            .change(|core, now| (core.take(now).map(|taken| (taken, now)), core.exhausted()));
         match taken {
-            Some(Taken { key, failures, waited }) => {
+            Some((Taken { key, ticket, failures, waited }, now)) => {
                 self.shared.meter.taken(waited);
                 let queue = Arc::clone(&self.shared);
-                Some(Some(Work { queue, key, failures, open: true }))
+                Some(Some(Work { queue, key, ticket, failures, taken: now, open: true }))
             }
             None => exhausted.then_some(None),
         }
@@ -214,7 +227,7 @@ impl<T: Ord + Clone> WorkQueue<T> {
     }
 }
 
-impl<T: Ord + Clone> Shared<T> {
+impl<T: Hash + Eq + Clone> Shared<T> {
     fn now(&self) -> Duration {
         self.clock.now().saturating_duration_since(self.epoch)
     }
@@ -229,29 +242,42 @@ impl<T: Ord + Clone> Shared<T> {
         let result = step(&mut core, now);
         let after = core.gauges();
         drop(core);
-        for _ in before.eligible..after.eligible {
-            self.ready.notify_one();
+        if after.eligible > before.eligible {
+            self.wake(after.eligible - before.eligible);
         }
         let earlier = |due| before.next_due.is_none_or(|before| due < before);
         if after.next_due.is_some_and(earlier) {
             // Without a timekeeper the woken sleeper, if there is one, becomes it.
             let kept = *self.kept.lock();
-            if kept { self.rearm.notify_one() } else { self.ready.notify_one() }
+            if kept { self.rearm.notify_one() } else { self.wake(1) }
         }
         self.meter.changed(&before, &after);
         result
     }
 
-    fn finish(&self, key: &T, verdict: Verdict) -> Option<Duration> {
-        let (finished, exhausted) =
-            self.change(|core, now| (core.finish(key, verdict, now), core.exhausted()));
-        self.ended.notify_waiters();
+    /// Wakes so many sleeping workers, or all.
+    fn wake(&self, most: usize) {
+        for _ in 0..most.min(self.sleepers.load(Ordering::SeqCst)) {
+            self.ready.notify_one();
+        }
+    }
+
+    fn finish(&self, ticket: Ticket, verdict: Verdict) -> Option<Duration> {
+        let (finished, closed, exhausted) = self.change(|core, now| {
+            (core.finish(ticket, verdict, now), core.is_closed(), core.exhausted())
+        });
+        // Only a drain waits for ends, and it closes the queue first.
+        if closed {
+            self.ended.notify_waiters();
+        }
         if exhausted {
             self.ready.notify_waiters();
         }
         let finished = finished?;
         self.meter.worked(finished.worked);
-        self.observe();
+        if self.meter.tells_of_work() {
+            self.observe();
+        }
         finished.retry
     }
 
@@ -267,12 +293,30 @@ impl<T: Ord + Clone> Shared<T> {
     }
 }
 
+/// Counts one worker as asleep.
+struct Sleeper<'a> {
+    sleepers: &'a AtomicUsize,
+}
+
+impl<'a> Sleeper<'a> {
+    fn new(sleepers: &'a AtomicUsize) -> Self {
+        sleepers.fetch_add(1, Ordering::SeqCst);
+        Self { sleepers }
+    }
+}
+
+impl Drop for Sleeper<'_> {
+    fn drop(&mut self) {
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// The one sleeping worker that also waits for delayed keys.
-struct Timekeeper<'a, T: Ord + Clone> {
+struct Timekeeper<'a, T: Hash + Eq + Clone> {
     shared: &'a Shared<T>,
 }
 
-impl<'a, T: Ord + Clone> Timekeeper<'a, T> {
+impl<'a, T: Hash + Eq + Clone> Timekeeper<'a, T> {
     fn take(shared: &'a Shared<T>) -> Option<Self> {
         let mut kept = shared.kept.lock();
         let free = !std::mem::replace(&mut *kept, true);
@@ -305,25 +349,27 @@ impl<'a, T: Ord + Clone> Timekeeper<'a, T> {
     }
 }
 
-impl<T: Ord + Clone> Drop for Timekeeper<'_, T> {
+impl<T: Hash + Eq + Clone> Drop for Timekeeper<'_, T> {
     fn drop(&mut self) {
         *self.shared.kept.lock() = false;
         if self.shared.core.lock().next_due().is_some() {
-            self.shared.ready.notify_one();
+            self.shared.wake(1);
         }
     }
 }
 
 /// A key in work. Give a verdict; dropped without one (a panic, a cancelled task) it is a failure.
 #[must_use = "dropping it counts as a failure"]
-pub struct Work<T: Ord + Clone> {
+pub struct Work<T: Hash + Eq + Clone> {
     queue: Arc<Shared<T>>,
     key: T,
+    ticket: Ticket,
     failures: u32,
+    taken: Duration,
     open: bool,
 }
 
-impl<T: Ord + Clone> Work<T> {
+impl<T: Hash + Eq + Clone> Work<T> {
     /// The key.
     pub fn key(&self) -> &T {
         &self.key
@@ -332,6 +378,11 @@ impl<T: Ord + Clone> Work<T> {
     /// Failures in a row before this one.
     pub fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// When the key was taken.
+    pub(crate) fn taken(&self) -> Instant {
+        self.queue.epoch + self.taken
     }
 
     /// Success: the key rests until it is added again.
@@ -364,20 +415,20 @@ impl<T: Ord + Clone> Work<T> {
 
     fn finish(mut self, verdict: Verdict) -> Option<Duration> {
         self.open = false;
-        self.queue.finish(&self.key, verdict)
+        self.queue.finish(self.ticket, verdict)
     }
 }
 
-impl<T: Ord + Clone> Drop for Work<T> {
+impl<T: Hash + Eq + Clone> Drop for Work<T> {
     fn drop(&mut self) {
         if self.open {
             let draw = self.queue.entropy.unit();
-            self.queue.finish(&self.key, Verdict::Retry { draw });
+            self.queue.finish(self.ticket, Verdict::Retry { draw });
         }
     }
 }
 
-impl<T: Ord + Clone + fmt::Debug> fmt::Debug for Work<T> {
+impl<T: Hash + Eq + Clone + fmt::Debug> fmt::Debug for Work<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Work").field("key", &self.key).field("failures", &self.failures).finish()
     }

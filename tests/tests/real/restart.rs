@@ -44,7 +44,7 @@ impl Cache {
         let informer = registry.informer::<ConfigMap>();
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = Arc::clone(&told);
-        informer.on_change(move |change| {
+        let listening = informer.on_change(move |change| {
             let line = match change {
                 Change::Added { new, .. } => format!("added {}", new.key().name()),
                 Change::Updated { new, .. } => format!("updated {}", new.key().name()),
@@ -55,7 +55,8 @@ impl Cache {
         let stop = CancellationToken::new();
         let token = stop.clone();
         let running = tokio::spawn(async move { registry.run(token).await });
-        informer.synced().await.unwrap();
+        listening.synced().await.unwrap();
+        listening.keep();
         Self { stop, running, informer, told }
     }
 

@@ -12,29 +12,29 @@ use tracing::{Event, Level, Metadata, Subscriber};
 
 /// What was traced, a line for each span and event.
 #[derive(Clone, Default)]
-pub(super) struct Captured {
+pub(crate) struct Captured {
     lines: Arc<Mutex<Vec<String>>>,
 }
 
 impl Captured {
     /// Captures what this thread traces at `level` and below, until the guard is dropped.
-    pub(super) fn at(level: Level) -> (Self, DefaultGuard) {
+    pub(crate) fn at(level: Level) -> (Self, DefaultGuard) {
         let captured = Self::default();
         let lines = Arc::clone(&captured.lines);
         let capture = Capture { lines, level, next: AtomicU64::new(1) };
         (captured, tracing::subscriber::set_default(capture))
     }
 
-    pub(super) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.lines.lock().clone()
     }
 
     /// The lines that contain `text`.
-    pub(super) fn with(&self, text: &str) -> Vec<String> {
+    pub(crate) fn with(&self, text: &str) -> Vec<String> {
         self.lines().into_iter().filter(|line| line.contains(text)).collect()
     }
 
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.lines().join("\n")
     }
 }

@@ -4,7 +4,7 @@ mod attacks;
 mod auth_rotation;
 mod building;
 mod calls;
-mod capture;
+pub(crate) mod capture;
 mod config_errors;
 mod config_secrets;
 mod connections;

@@ -119,7 +119,7 @@ impl<C: Reconciler> Context<C> {
     where
         C: Owns<K>,
     {
-        self.reach.informers.informer::<K>().store()
+        self.reach.informers.pinned::<K>().store()
     }
 
     /// The cache of a kind that the controller watches.
@@ -127,6 +127,6 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Watch, K>,
     {
-        self.reach.informers.informer::<K>().store()
+        self.reach.informers.pinned::<K>().store()
     }
 }

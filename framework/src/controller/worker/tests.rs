@@ -41,7 +41,7 @@ impl Script {
                 Outcome::Done(Action::done())
             }
             "minds" => {
-                turn.cancel.cancelled().await;
+                turn.cancel.token().cancelled().await;
                 Outcome::Done(Action::done())
             }
             "poison" => {
@@ -103,10 +103,10 @@ impl Stage {
             step: Arc::clone(&script) as Arc<dyn Step>,
             timeout: Duration::from_secs(300),
             pace: Arc::default(),
-            meter: Meter::new(seams.metrics.clone(), "test", workers),
+            meter: Meter::new(&seams.metrics, "test", workers),
             seams,
             reconciles: Arc::default(),
-            stop: CancellationToken::new(),
+            stop: Arc::default(),
         };
         let running = tokio::spawn({
             let worker = worker.clone();
@@ -307,7 +307,7 @@ async fn the_same_controller_can_run_again_after_a_stop() {
     let script = Arc::clone(&stage.script);
     assert!(stage.stop().await);
     worker.queue.add(ObjectKey::new(None, "fine"));
-    worker.stop = CancellationToken::new();
+    worker.stop = Arc::default();
     let running = tokio::spawn({
         let worker = worker.clone();
         async move { run_workers(&worker, 1, LONG).await }

@@ -15,7 +15,7 @@ async fn synced_comes_after_every_listener_was_told_the_first_list() {
     let rig = Rig::idle(server);
     assert!(!rig.status().synced);
     let task = run(&rig.registry, &rig.stop);
-    rig.informer.synced().await.unwrap();
+    rig.listening.synced().await.unwrap();
     assert_eq!(rig.told.take(), ["*a=2", "*b=1"]);
     let status = rig.status();
     assert!(status.synced && status.state == "watching", "{status:?}");
@@ -42,8 +42,8 @@ async fn a_late_listener_is_told_the_content_and_then_every_change() {
     rig.server.put("a", data("1"));
     rig.caught_up().await;
     let late = Told::default();
-    let listener = late.clone();
-    rig.informer.on_change(move |change| listener.hear(change));
+    let listening = late.listen(&rig.informer);
+    listening.synced().await.unwrap();
     rig.server.put("a", data("2"));
     rig.server.put("b", data("3"));
     rig.caught_up().await;
@@ -56,13 +56,12 @@ async fn a_listener_that_panics_stops_neither_itself_nor_the_others() {
     let rig = Rig::synced(Server::new()).await;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&calls);
-    rig.informer.on_change(move |_| {
+    let _panicking = rig.informer.on_change(move |_| {
         counted.fetch_add(1, Ordering::Relaxed);
         panic!("a defect of the listener");
     });
     let after = Told::default();
-    let listener = after.clone();
-    rig.informer.on_change(move |change| listener.hear(change));
+    let _listening = after.listen(&rig.informer);
     rig.server.put("a", data("1"));
     rig.server.put("b", data("1"));
     rig.caught_up().await;
@@ -151,19 +150,19 @@ async fn namespaces_are_read_apart_and_a_list_of_one_deletes_nothing_of_another(
     one.put_in("one", "a", data("1"));
     two.put_in("two", "b", data("2"));
     let by_namespace = [("one", Arc::clone(&one)), ("two", Arc::clone(&two))];
-    let sources = Box::new(move |_: &_, namespace: Option<&str>| {
-        let found = by_namespace.iter().find(|(known, _)| Some(*known) == namespace);
+    let sources = Box::new(move |wanted: Selection<'_>| {
+        let found = by_namespace.iter().find(|(known, _)| Some(*known) == wanted.namespace);
         Arc::clone(&found.expect("both namespaces are read").1) as Arc<dyn ListWatch>
     });
     let names = vec!["two".to_owned(), "one".to_owned(), "two".to_owned()];
     let registry = InformerRegistry::over(sources, seams(), names);
     let informer = registry.informer::<ConfigMap>();
     let told = Told::default();
-    let listener = told.clone();
-    informer.on_change(move |change| listener.hear(change));
+    let listening = told.listen(&informer);
     let stop = CancellationToken::new();
     let task = run(&registry, &stop);
     registry.synced().await;
+    listening.synced().await.unwrap();
     assert_eq!(informer.store().len(), 2);
     told.take();
     one.compact();

@@ -13,7 +13,9 @@ async fn quiet() -> Rig {
     let (informer, stop) = (registry.informer::<ConfigMap>(), CancellationToken::new());
     let task = run(&registry, &stop);
     informer.synced().await.expect("it syncs");
-    Rig { server, registry, informer, told: Told::default(), seams, stop, task }
+    let listening = informer.on_change(|_| {});
+    listening.remove().await;
+    Rig { server, registry, informer, told: Told::default(), listening, seams, stop, task }
 }
 
 /// What it costs to take in a watch event of an object whose data are `size` bytes long, with that

@@ -54,7 +54,7 @@ async fn a_server_that_restarts_loses_no_event() {
 
 /// B9: kube-rs never tells the owner (experiment E2).
 #[tokio::test(start_paused = true)]
-async fn a_child_that_vanishes_while_its_watch_is_broken_is_told_as_deleted() {
+async fn b9_a_child_that_vanishes_while_its_watch_is_broken_is_told_as_deleted() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("child", data("1"));
     rig.caught_up().await;
@@ -68,7 +68,7 @@ async fn a_child_that_vanishes_while_its_watch_is_broken_is_told_as_deleted() {
 
 /// B10.
 #[tokio::test(start_paused = true)]
-async fn an_object_replaced_during_a_gap_is_told_as_deleted_then_added() {
+async fn b10_an_object_replaced_during_a_gap_is_told_as_deleted_then_added() {
     let rig = Rig::synced(Server::new()).await;
     rig.server.put("a", data("1"));
     rig.caught_up().await;
@@ -83,7 +83,7 @@ async fn an_object_replaced_during_a_gap_is_told_as_deleted_then_added() {
 
 /// C1, G-C9: experiment E1 (no reconcile of any object) is what this prevents.
 #[tokio::test(start_paused = true)]
-async fn one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_visible() {
+async fn c1_one_undecodable_object_in_a_list_or_a_watch_stops_no_other_and_is_visible() {
     for streaming in [true, false] {
         let server = Server::new();
         server.put("a", data("1"));
@@ -183,12 +183,12 @@ async fn an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody(
 
 /// B12, B13, G-C9: experiment E3 (a minute's delay for the healthy kind).
 #[tokio::test(start_paused = true)]
-async fn a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
-    let (there, absent) = (Server::new(), Server::new());
+async fn b12_a_kind_that_answers_404_delays_no_other_and_is_found_within_5_s() {
+    let (there, absent) = (Server::new(), Server::of(ResourceInfo::of::<Secret>()));
     absent.script(|_, _| Some(Answer::Status(404, "NotFound")));
     let servers = (Arc::clone(&there), Arc::clone(&absent));
-    let sources = Box::new(move |info: &ResourceInfo, _: Option<&str>| {
-        let server = if info.kind == "Secret" { &servers.1 } else { &servers.0 };
+    let sources = Box::new(move |wanted: Selection<'_>| {
+        let server = if wanted.info.kind == "Secret" { &servers.1 } else { &servers.0 };
         Arc::clone(server) as Arc<dyn ListWatch>
     });
     let registry = InformerRegistry::over(sources, seams(), Vec::new());

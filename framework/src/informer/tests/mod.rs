@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Change, Informer, InformerRegistry, InformerStatus};
+use super::{Change, Informer, InformerRegistry, InformerStatus, Registration, Selection};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::metrics::Metrics;
@@ -24,6 +24,9 @@ mod cache;
 mod copies;
 mod faults;
 mod frames;
+mod invalid;
+mod listeners;
+mod registries;
 mod requests;
 mod server;
 
@@ -33,6 +36,7 @@ struct Rig {
     registry: InformerRegistry,
     informer: Informer<ConfigMap>,
     told: Told,
+    listening: Registration,
     seams: Seams,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -42,6 +46,12 @@ struct Rig {
 struct Told(Arc<Mutex<Vec<String>>>);
 
 impl Told {
+    #[track_caller]
+    fn listen(&self, informer: &Informer<ConfigMap>) -> Registration {
+        let told = self.clone();
+        informer.on_change(move |change| told.hear(change))
+    }
+
     fn hear(&self, change: &Change<ConfigMap>) {
         let show = |cached: &Cached<ConfigMap>| {
             let value = match cached.get() {
@@ -71,7 +81,7 @@ fn seams() -> Seams {
 
 fn registry(server: &Arc<Server>, seams: &Seams, namespaces: &[&str]) -> InformerRegistry {
     let server = Arc::clone(server);
-    let sources = Box::new(move |_: &_, _: Option<&str>| Arc::clone(&server) as Arc<dyn ListWatch>);
+    let sources = Box::new(move |_: Selection<'_>| Arc::clone(&server) as Arc<dyn ListWatch>);
     let namespaces = namespaces.iter().map(|namespace| (*namespace).to_owned()).collect();
     InformerRegistry::over(sources, seams.clone(), namespaces)
 }
@@ -88,10 +98,10 @@ impl Rig {
         let registry = registry(&server, &seams, &[]);
         let informer = registry.informer::<ConfigMap>();
         let told = Told::default();
-        let listener = told.clone();
-        informer.on_change(move |change| listener.hear(change));
+        let listening = told.listen(&informer);
         let stop = CancellationToken::new();
-        Self { server, registry, informer, told, seams, stop, task: tokio::spawn(async {}) }
+        let task = tokio::spawn(async {});
+        Self { server, registry, informer, told, listening, seams, stop, task }
     }
 
     /// Running.
@@ -105,14 +115,16 @@ impl Rig {
     async fn synced(server: Arc<Server>) -> Self {
         let rig = Self::start(server);
         let limit = Duration::from_secs(900);
-        tokio::time::timeout(limit, rig.informer.synced()).await.expect("it syncs").unwrap();
+        tokio::time::timeout(limit, rig.listening.synced()).await.expect("it syncs").unwrap();
         rig
     }
 
     /// Waits until all that the server has written was told; returns what was.
     async fn caught_up(&self) -> Vec<String> {
         let version = self.server.version().to_string();
-        eventually("the watch catches up", || self.status().resource_version == version).await;
+        let is_told = || self.registry.views().iter().all(|view| view.is_told);
+        let caught_up = || self.status().resource_version == version && is_told();
+        eventually("the watch catches up", caught_up).await;
         self.told.take()
     }
 

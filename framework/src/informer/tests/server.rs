@@ -54,11 +54,11 @@ async fn the_cache_follows_a_server_through_a_restart_that_hides_a_deletion() {
     let registry = InformerRegistry::new(client.clone(), vec!["default".to_owned()]);
     let informer = registry.informer::<ConfigMap>();
     let told = Told::default();
-    let listener = told.clone();
-    informer.on_change(move |change| listener.hear(change));
+    let listening = told.listen(&informer);
     let stop = CancellationToken::new();
     let task = run(&registry, &stop);
     registry.synced().await;
+    listening.synced().await.unwrap();
     assert_eq!(causes(&seams), [("initial", 1)]);
     let watches = seams.metrics.counted(&names::INFORMER_WATCHES, &["configmaps"]);
     assert_eq!(watches, 1, "the streaming list is spoken and goes on as the watch");

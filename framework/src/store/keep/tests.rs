@@ -25,7 +25,7 @@ struct PodView {
 }
 
 fn core(mode: Mode) -> Arc<Core> {
-    Core::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), 0, mode)
+    Core::with_mode(ResourceInfo::of::<Pod>(), Clock::system(), mode, 0)
 }
 
 fn mode<K: Resource>(representation: Representation) -> Mode {
@@ -380,8 +380,8 @@ mod cold {
         let core = Core::with_mode(
             ResourceInfo::of::<Pod>(),
             Clock::system(),
-            0,
             mode::<Pod>(Representation::Cold),
+            0,
         );
         for number in 0..400 {
             let tiny = json!({"metadata": {"name": format!("{number}"), "uid": "u"}});

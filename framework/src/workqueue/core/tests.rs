@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -9,12 +11,21 @@ fn at(millis: u64) -> Duration {
 }
 
 fn core(workers: usize) -> Core<u8> {
-    Core::new(workers, RetryPolicy::forever())
+    Core::new(workers, RetryPolicy::forever(), 7)
 }
 
 fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
     core.promote(now);
     core.take(now).map(|taken| taken.key)
+}
+
+fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Option<Finished<u8>> {
+    let ticket = core.slots.find(&key)?;
+    core.finish(ticket, verdict, now)
+}
+
+fn retry_in(end: Option<Finished<u8>>) -> Option<Duration> {
+    end.and_then(|end| end.retry)
 }
 
 #[test]
@@ -24,7 +35,7 @@ fn a_key_added_while_in_work_keeps_the_place_it_then_took() {
     assert_eq!(take(&mut queue, at(0)), Some(1));
     queue.add(1, at(1));
     queue.add(2, at(2));
-    queue.finish(&1, Verdict::Done, at(3));
+    finish(&mut queue, 1, Verdict::Done, at(3));
     assert_eq!(take(&mut queue, at(3)), Some(1));
     assert_eq!(take(&mut queue, at(3)), Some(2));
 }
@@ -34,8 +45,8 @@ fn a_rested_key_leaves_nothing_behind() {
     let mut queue = core(1);
     queue.add(1, at(0));
     take(&mut queue, at(0));
-    queue.finish(&1, Verdict::Done, at(1));
-    assert!(queue.slots.is_empty() && queue.in_work.is_empty() && queue.timers.is_empty());
+    finish(&mut queue, 1, Verdict::Done, at(1));
+    assert_eq!((queue.slots.len(), queue.in_work.len(), queue.timers.len()), (0, 0, 0));
 }
 
 #[test]
@@ -44,12 +55,12 @@ fn events_during_a_backoff_do_not_advance_it() {
     let fail = Verdict::Retry { draw: 1.0 };
     queue.add(1, at(0));
     take(&mut queue, at(0));
-    assert_eq!(queue.finish(&1, fail, at(0)).and_then(|end| end.retry), Some(at(5)));
+    assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
     for _ in 0..9 {
         queue.add(1, at(1));
     }
     assert_eq!(take(&mut queue, at(1)), Some(1));
-    assert_eq!(queue.finish(&1, fail, at(1)).and_then(|end| end.retry), Some(at(10)));
+    assert_eq!(retry_in(finish(&mut queue, 1, fail, at(1))), Some(at(10)));
 }
 
 #[test]
@@ -59,23 +70,23 @@ fn a_success_resets_the_backoff() {
     for verdict in [fail, fail, Verdict::Done] {
         queue.add(1, at(0));
         take(&mut queue, at(0));
-        queue.finish(&1, verdict, at(0));
+        finish(&mut queue, 1, verdict, at(0));
     }
     queue.add(1, at(0));
     take(&mut queue, at(0));
-    assert_eq!(queue.finish(&1, fail, at(0)).and_then(|end| end.retry), Some(at(5)));
+    assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
 }
 
 #[test]
 fn a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
-    let mut queue = Core::new(1, RetryPolicy::at_most(1));
+    let mut queue = Core::new(1, RetryPolicy::at_most(1), 7);
     let fail = Verdict::Retry { draw: 1.0 };
     queue.add(1_u8, at(0));
     queue.take(at(0));
-    assert_eq!(queue.finish(&1, fail, at(0)).and_then(|end| end.retry), Some(at(5)));
+    assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
     queue.promote(SECOND);
     queue.take(SECOND);
-    assert_eq!(queue.finish(&1, fail, SECOND).and_then(|end| end.retry), None);
+    assert_eq!(retry_in(finish(&mut queue, 1, fail, SECOND)), None);
     assert_eq!(queue.counts(), QueueCounts::default());
     queue.add(1, SECOND);
     assert_eq!(queue.take(SECOND).map(|taken| taken.failures), Some(0));
@@ -87,14 +98,14 @@ fn failing_keys_hold_at_most_half_of_the_workers() {
     for key in 0..6 {
         queue.add(key, at(0));
         take(&mut queue, at(0));
-        queue.finish(&key, Verdict::Retry { draw: 0.5 }, at(0));
+        finish(&mut queue, key, Verdict::Retry { draw: 0.5 }, at(0));
     }
     assert_eq!(take(&mut queue, SECOND), Some(0));
     assert_eq!(take(&mut queue, SECOND), Some(1));
     assert_eq!(take(&mut queue, SECOND), None, "two of four workers are poisoned");
     queue.add(9, SECOND);
     assert_eq!(take(&mut queue, SECOND), Some(9), "others pass the poisoned ones");
-    queue.finish(&0, Verdict::Done, SECOND);
+    finish(&mut queue, 0, Verdict::Done, SECOND);
     assert_eq!(take(&mut queue, SECOND), Some(2));
 }
 
@@ -103,7 +114,7 @@ fn a_single_worker_still_serves_failing_keys() {
     let mut queue = core(1);
     queue.add(1, at(0));
     take(&mut queue, at(0));
-    queue.finish(&1, Verdict::Retry { draw: 0.0 }, at(0));
+    finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
     assert_eq!(take(&mut queue, at(0)), Some(1));
 }
 
@@ -117,11 +128,45 @@ fn after_closing_a_key_added_again_in_work_is_still_handed_out() {
     queue.close();
     queue.add(3, at(0));
     assert!(!queue.exhausted());
-    queue.finish(&1, Verdict::Done, at(0));
+    finish(&mut queue, 1, Verdict::Done, at(0));
     assert_eq!(take(&mut queue, 2 * SECOND), Some(1));
     assert!(queue.exhausted());
-    queue.finish(&1, Verdict::Retry { draw: 1.0 }, at(0));
+    finish(&mut queue, 1, Verdict::Retry { draw: 1.0 }, at(0));
     assert!(queue.quiet() && queue.counts() == QueueCounts::default());
+}
+
+#[test]
+fn delays_that_were_overtaken_leave_no_growing_heap() {
+    let mut queue = core(1);
+    queue.add_at(0, Duration::from_secs(3600), at(0));
+    for round in 0..10_000 {
+        queue.add_at(1, Duration::from_secs(60), at(round));
+        queue.add(1, at(round));
+        take(&mut queue, at(round));
+        finish(&mut queue, 1, Verdict::Done, at(round));
+    }
+    assert!(queue.timers.size() < 100, "{}", queue.timers.size());
+    assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
+}
+
+#[test]
+fn keys_in_work_that_fail_again_and_again_keep_their_order() {
+    let mut queue = core(8);
+    let fail = Verdict::RetryAfter(Duration::ZERO);
+    (0..4).for_each(|key| queue.add(key, at(0)));
+    (0..4).for_each(|key| assert_eq!(take(&mut queue, at(0)), Some(key)));
+    (0..4).for_each(|key| assert!(finish(&mut queue, key, fail, at(0)).is_some()));
+    // They hold half of the workers; each is added again while in work, others come between.
+    for key in 0..4 {
+        assert_eq!(take(&mut queue, at(1)), Some(key));
+        queue.add(key, at(1));
+        queue.add(10 + key, at(1));
+    }
+    for key in [3, 1, 0, 2] {
+        finish(&mut queue, key, if key == 1 { Verdict::Done } else { fail }, at(2));
+    }
+    let order: Vec<_> = std::iter::from_fn(|| take(&mut queue, at(3))).collect();
+    assert_eq!(order, [0, 10, 1, 11, 2, 12, 3, 13]);
 }
 
 /// The same queue the slow and obvious way: one list of entries, searched from the front.
@@ -130,6 +175,7 @@ struct Naive {
     limit: usize,
     entries: Vec<Entry>,
     added: u64,
+    closed: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -137,6 +183,7 @@ struct Entry {
     key: u8,
     failures: u32,
     failing: bool,
+    held: bool,
     working: bool,
     /// Asked for at this place in line.
     wanted: Option<u64>,
@@ -155,6 +202,9 @@ impl Naive {
     }
 
     fn add(&mut self, key: u8) {
+        if self.closed {
+            return;
+        }
         let (entry, place) = self.entry(key);
         entry.due = None;
         entry.wanted.get_or_insert(place);
@@ -163,6 +213,9 @@ impl Naive {
     fn add_at(&mut self, key: u8, at: Duration, now: Duration) {
         if at <= now {
             return self.add(key);
+        }
+        if self.closed {
+            return;
         }
         let (entry, place) = self.entry(key);
         if entry.wanted.is_none() && entry.due.is_none_or(|(due, _)| at < due) {
@@ -192,6 +245,7 @@ impl Naive {
             .min_by_key(|e| e.wanted)?;
         next.wanted = None;
         next.working = true;
+        next.held = false;
         Some(next.key)
     }
 
@@ -211,9 +265,10 @@ impl Naive {
                 policy.bound(entry.failures).map(|bound| bound.mul_f64(draw))
             }
         };
-        entry.failing = matches!(verdict, Verdict::Retry { .. } | Verdict::RetryAfter(_));
-        if !entry.failing {
-            entry.failures = 0;
+        match verdict {
+            Verdict::Hold(_) => entry.held = true,
+            Verdict::Retry { .. } | Verdict::RetryAfter(_) => entry.failing = true,
+            Verdict::Done | Verdict::After(_) => (entry.failing, entry.failures) = (false, 0),
         }
         if let Some((at, _)) = entry.due.take() {
             self.add_at(key, at, now);
@@ -224,13 +279,33 @@ impl Naive {
         self.entries.retain(|e| e.working || e.wanted.is_some() || e.due.is_some());
     }
 
+    fn close(&mut self) {
+        self.closed = true;
+        self.entries.iter_mut().for_each(|entry| entry.due = None);
+        self.entries.retain(|e| e.working || e.wanted.is_some());
+    }
+
+    /// Q5: how many workers could take a key now.
+    fn eligible(&self) -> usize {
+        let ready = |failing| {
+            let idle = self.entries.iter().filter(|e| !e.working && e.wanted.is_some());
+            idle.filter(|e| e.failing == failing).count()
+        };
+        let poisoned = self.entries.iter().filter(|e| e.working && e.failing).count();
+        ready(false) + ready(true).min(self.limit.saturating_sub(poisoned))
+    }
+
+    fn next_due(&self) -> Option<Duration> {
+        self.entries.iter().filter(|e| !e.working).filter_map(|e| e.due).map(|(at, _)| at).min()
+    }
+
     fn counts(&self) -> QueueCounts {
         let idle = || self.entries.iter().filter(|e| !e.working);
         QueueCounts {
             queued: idle().filter(|e| e.wanted.is_some()).count(),
             working: self.entries.iter().filter(|e| e.working).count(),
-            backing_off: idle().filter(|e| e.due.is_some() && e.failing).count(),
-            delayed: idle().filter(|e| e.due.is_some() && !e.failing).count(),
+            backing_off: idle().filter(|e| e.due.is_some() && (e.failing || e.held)).count(),
+            delayed: idle().filter(|e| e.due.is_some() && !e.failing && !e.held).count(),
         }
     }
 }
@@ -242,6 +317,7 @@ enum Step {
     Take,
     Finish(usize, Verdict),
     Pass(u64),
+    Close,
 }
 
 fn verdict() -> impl Strategy<Value = Verdict> {
@@ -249,6 +325,7 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         3 => Just(Verdict::Done),
         1 => (0_u64..200).prop_map(|ms| Verdict::After(at(ms))),
         1 => (0_u64..200).prop_map(|ms| Verdict::RetryAfter(at(ms))),
+        1 => (0_u64..200).prop_map(|ms| Verdict::Hold(at(ms))),
         3 => (0_u32..=4).prop_map(|quarters| Verdict::Retry { draw: f64::from(quarters) / 4.0 }),
     ]
 }
@@ -264,12 +341,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 0..120)
 }
 
+/// The same, and somewhere the queue may be closed.
+fn steps_and_end() -> impl Strategy<Value = Vec<Step>> {
+    (steps(), prop::option::weighted(0.3, 0_usize..120)).prop_map(|(mut steps, close)| {
+        if let Some(close) = close {
+            steps.insert(close.min(steps.len()), Step::Close);
+        }
+        steps
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// G-Q1 to Q6 and Q9: whatever happens, the queue hands out what the naive one does.
+    /// G-Q1 to Q6, Q8 and Q9: whatever happens, the queue hands out what the naive one does.
     #[test]
-    fn the_queue_agrees_with_a_naive_one(workers in 1_usize..6, steps in steps()) {
+    fn the_queue_agrees_with_a_naive_one(workers in 1_usize..6, steps in steps_and_end()) {
         let mut queue = core(workers);
         let mut naive = Naive { limit: (workers / 2).max(1), ..Naive::default() };
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
@@ -296,8 +383,12 @@ proptest! {
                 }
                 Step::Finish(which, verdict) if !in_work.is_empty() => {
                     let key = in_work.remove(which % in_work.len());
-                    queue.finish(&key, verdict, now);
+                    prop_assert!(finish(&mut queue, key, verdict, now).is_some());
                     naive.finish(key, verdict, now);
+                }
+                Step::Close => {
+                    queue.close();
+                    naive.close();
                 }
                 Step::Finish(..) => {}
                 Step::Pass(ms) => {
@@ -307,6 +398,10 @@ proptest! {
                 }
             }
             prop_assert_eq!(queue.counts(), naive.counts());
+            prop_assert_eq!(queue.gauges().eligible, naive.eligible());
+            prop_assert_eq!(queue.next_due(), naive.next_due());
+            let wanted = naive.entries.iter().any(|e| e.wanted.is_some());
+            prop_assert_eq!(queue.exhausted(), naive.closed && !wanted);
         }
     }
 
@@ -333,21 +428,21 @@ proptest! {
                 })),
                 Step::Finish(which, verdict) if !in_work.is_empty() => {
                     let key = in_work.remove(which % in_work.len());
-                    queue.finish(&key, verdict, now);
+                    finish(&mut queue, key, verdict, now);
                 }
-                Step::Finish(..) => {}
+                Step::Finish(..) | Step::Close => {}
                 Step::Pass(ms) => now += at(ms),
             }
         }
         for key in in_work {
-            queue.finish(&key, Verdict::Done, now);
+            finish(&mut queue, key, Verdict::Done, now);
         }
         now += Duration::from_secs(600);
         while let Some(key) = take(&mut queue, now) {
             owed.remove(&key);
-            queue.finish(&key, Verdict::Done, now);
+            finish(&mut queue, key, Verdict::Done, now);
         }
         prop_assert!(owed.is_empty(), "never handed out: {:?}", owed);
-        prop_assert!(queue.slots.is_empty() && queue.timers.is_empty());
+        prop_assert_eq!((queue.slots.len(), queue.timers.len()), (0, 0));
     }
 }

@@ -1,0 +1,245 @@
+//! The hot paths, to be run under callgrind by `tests/instructions`, which see.
+//!
+//! `instructions PATH ROUNDS` prepares everything, goes through the path that often, and prints how
+//! many items a round has. What preparing costs does not depend on the rounds, so the difference of
+//! two runs is the path's alone. `instructions` without arguments names the paths.
+//!
+//! Nothing here depends on time, on chance or on where memory lies.
+
+mod objects;
+
+use std::hint::black_box;
+
+use k8s_openapi::api::core::v1::Pod;
+use objects::{Kind, Widget};
+use windlass::__private::cache::{self, Cache};
+use windlass::clock::Clock;
+use windlass::entropy::Entropy;
+use windlass::metrics::Metrics;
+use windlass::resource::{ObjectKey, Resource};
+use windlass::seams::Seams;
+use windlass::store::Index;
+use windlass::workqueue::{QueueSettings, WorkQueue};
+
+/// Objects of a round.
+const OBJECTS: usize = 256;
+/// Most rounds.
+const ROUNDS: usize = 4;
+/// Bytes of one read.
+const READ: usize = 64 * 1024;
+/// Keys of a round in the queue's paths.
+const KEYS: usize = 4096;
+
+/// A path: its name, and what goes through it that often and tells the items of a round.
+type Path = (&'static str, fn(usize) -> usize);
+
+const PATHS: &[Path] = &[
+    ("list: split, pod", |rounds| split(Kind::Pod, rounds)),
+    ("list: split, widget", |rounds| split(Kind::Widget, rounds)),
+    ("list: split and skim, pod", |rounds| list::<Pod>(Kind::Pod, rounds, false)),
+    ("list: split and skim, widget", |rounds| list::<Widget>(Kind::Widget, rounds, false)),
+    ("list: into the store with two indexes, pod", |rounds| list::<Pod>(Kind::Pod, rounds, true)),
+    ("list: into the store with two indexes, widget", |rounds| {
+        list::<Widget>(Kind::Widget, rounds, true)
+    }),
+    ("list: again and unchanged, pod", |rounds| relist::<Pod>(Kind::Pod, rounds)),
+    ("list: again and unchanged, widget", |rounds| relist::<Widget>(Kind::Widget, rounds)),
+    ("watch: frame and skim, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::Skim)),
+    ("watch: frame and skim, widget", |rounds| watch::<Widget>(Kind::Widget, rounds, Depth::Skim)),
+    ("watch: frame to store, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::Store)),
+    ("watch: frame to store, widget", |rounds| watch::<Widget>(Kind::Widget, rounds, Depth::Store)),
+    ("watch: frame to store with two indexes, pod", |rounds| {
+        watch::<Pod>(Kind::Pod, rounds, Depth::Indexes)
+    }),
+    ("watch: frame to store with two indexes, widget", |rounds| {
+        watch::<Widget>(Kind::Widget, rounds, Depth::Indexes)
+    }),
+    ("watch: frame to key, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::Key)),
+    ("watch: frame to key, widget", |rounds| watch::<Widget>(Kind::Widget, rounds, Depth::Key)),
+    ("index: every value changes, pod", index_changes),
+    ("queue: add, get, done at 4096 keys", |rounds| queue(rounds, true)),
+    ("queue: add, get, done at one key", |rounds| queue(rounds, false)),
+    ("queue: add again", queue_again),
+];
+
+fn main() {
+    let arguments: Vec<_> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let [name, rounds] = arguments.as_slice() else {
+        PATHS.iter().for_each(|(name, _)| println!("{name}"));
+        return;
+    };
+    let path = PATHS.iter().find(|(known, _)| known == name).expect("a path that is listed");
+    let rounds: usize = rounds.parse().expect("a number");
+    assert!(rounds <= ROUNDS, "at most {ROUNDS} rounds");
+    println!("{}", path.1(rounds));
+}
+
+fn pieces(body: &[u8]) -> std::slice::Chunks<'_, u8> {
+    body.chunks(READ)
+}
+
+fn indexed<K: Resource>(cache: &Cache, kind: Kind) {
+    match kind {
+        Kind::Pod => {
+            let node: Index<K, String> = Index::on_path("node", &["spec", "nodeName"]);
+            let owner: Index<K, String> =
+                Index::on_path("owner", &["metadata", "ownerReferences", "uid"]);
+            cache.store::<K>().ensure_index(node);
+            cache.store::<K>().ensure_index(owner);
+        }
+        Kind::Widget => {
+            let maker: Index<K, String> = Index::on_path("maker", &["spec", "maker"]);
+            let part: Index<K, String> = Index::on_path("part", &["spec", "parts", "name"]);
+            cache.store::<K>().ensure_index(maker);
+            cache.store::<K>().ensure_index(part);
+        }
+    }
+}
+
+fn split(kind: Kind, rounds: usize) -> usize {
+    let body = kind.list(OBJECTS, 1);
+    for _ in 0..rounds {
+        black_box(cache::split(&mut pieces(black_box(&body))));
+    }
+    OBJECTS
+}
+
+/// Each round is the first list of a new cache.
+fn list<K: Resource>(kind: Kind, rounds: usize, is_applied: bool) -> usize {
+    let body = kind.list(OBJECTS, 1);
+    for _ in 0..rounds {
+        let mut cache = Cache::of::<K>();
+        if is_applied {
+            indexed::<K>(&cache, kind);
+        }
+        let mut items = 0;
+        cache.begin_list();
+        for piece in pieces(black_box(&body)) {
+            items += cache.read_list(piece);
+            if is_applied {
+                cache.apply(&mut |key| _ = black_box(key));
+            } else {
+                cache.discard();
+            }
+        }
+        assert_eq!(items, OBJECTS);
+    }
+    OBJECTS
+}
+
+fn relist<K: Resource>(kind: Kind, rounds: usize) -> usize {
+    let body = kind.list(OBJECTS, 1);
+    let mut cache = filled::<K>(kind, true);
+    for _ in 0..rounds {
+        cache.begin_list();
+        for piece in pieces(black_box(&body)) {
+            cache.read_list(piece);
+            cache.apply(&mut |_| panic!("nothing changed"));
+        }
+    }
+    OBJECTS
+}
+
+/// A cache after its first list and one update of each object.
+fn filled<K: Resource>(kind: Kind, has_indexes: bool) -> Cache {
+    let mut cache = Cache::of::<K>();
+    if has_indexes {
+        indexed::<K>(&cache, kind);
+    }
+    cache.begin_list();
+    for piece in pieces(&kind.list(OBJECTS, 0)) {
+        cache.read_list(piece);
+        cache.apply(&mut |_| {});
+    }
+    for piece in pieces(&kind.watch(OBJECTS, 1)) {
+        cache.read_watch(piece);
+        cache.apply(&mut |_| {});
+    }
+    cache
+}
+
+/// How far frames go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    Skim,
+    Store,
+    Indexes,
+    Key,
+}
+
+fn watch<K: Resource>(kind: Kind, rounds: usize, depth: Depth) -> usize {
+    // Versions 4 to 7 have the same index values. The first round changes them, and is not counted.
+    let bodies: Vec<_> = (0..ROUNDS).map(|round| kind.watch(OBJECTS, 4 + round)).collect();
+    let mut cache = filled::<K>(kind, depth != Depth::Store);
+    let queue = queue_of("instructions");
+    for body in &bodies[..rounds] {
+        for piece in pieces(black_box(body)) {
+            cache.read_watch(piece);
+            match depth {
+                Depth::Skim => cache.discard(),
+                Depth::Store | Depth::Indexes => cache.apply(&mut |key| _ = black_box(key)),
+                Depth::Key => {
+                    cache.apply(&mut |key| queue.add(key.clone()));
+                    work_off(&queue);
+                }
+            }
+        }
+    }
+    OBJECTS
+}
+
+fn index_changes(rounds: usize) -> usize {
+    let bodies: Vec<_> = (0..ROUNDS).map(|round| Kind::Pod.watch(OBJECTS, 4 + 4 * round)).collect();
+    let mut cache = filled::<Pod>(Kind::Pod, true);
+    for body in &bodies[..rounds] {
+        for piece in pieces(black_box(body)) {
+            cache.read_watch(piece);
+            cache.apply(&mut |key| _ = black_box(key));
+        }
+    }
+    OBJECTS
+}
+
+fn queue_of(name: &str) -> WorkQueue<ObjectKey> {
+    let seams =
+        Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() };
+    WorkQueue::new(QueueSettings::new(name).workers(4), &seams)
+}
+
+fn keys() -> Vec<ObjectKey> {
+    let key = |number| ObjectKey::new(Some("team-07"), &format!("app-7d4b9c6f5-{number:06}"));
+    (0..KEYS).map(key).collect()
+}
+
+fn work_off(queue: &WorkQueue<ObjectKey>) {
+    while let Some(work) = queue.try_get() {
+        black_box(work.key());
+        work.done();
+    }
+}
+
+fn queue(rounds: usize, is_deep: bool) -> usize {
+    let (queue, keys) = (queue_of("instructions"), keys());
+    // Once before, so that every round finds the memory that it needs.
+    for _ in 0..=rounds {
+        for key in &keys {
+            queue.add(key.clone());
+            if !is_deep {
+                work_off(&queue);
+            }
+        }
+        work_off(&queue);
+    }
+    KEYS
+}
+
+fn queue_again(rounds: usize) -> usize {
+    let (queue, keys) = (queue_of("instructions"), keys());
+    queue.add_all(keys.iter().cloned());
+    for _ in 0..rounds {
+        for key in &keys {
+            queue.add(key.clone());
+        }
+    }
+    KEYS
+}

@@ -1,0 +1,106 @@
+//! A cache without a network, step by step: for benchmarks and instruction counts.
+
+use std::sync::Arc;
+
+use crate::clock::Clock;
+use crate::delta::Delta;
+use crate::resource::{ObjectKey, Resource};
+use crate::store::{self, Event, Mark, Run, Sighting, Store};
+use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Part, Skim};
+
+/// The cache of one kind, and what was read and not applied yet.
+pub struct Cache {
+    core: Arc<store::Core>,
+    run: Run,
+    read: Vec<Delta<Sighting, Mark>>,
+    list: ListSplitter,
+    watch: FrameDecoder,
+}
+
+impl std::fmt::Debug for Cache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cache").field("read", &self.read.len()).finish_non_exhaustive()
+    }
+}
+
+impl Cache {
+    /// An empty cache of kind `K`.
+    pub fn of<K: Resource>() -> Self {
+        let info = K::static_info().expect("a kind that its type knows");
+        Self {
+            core: store::Core::new(info, Clock::system()),
+            run: Run::default(),
+            read: Vec::new(),
+            list: ListSplitter::with_limit(MAX_PIECE),
+            watch: FrameDecoder::new(),
+        }
+    }
+
+    /// A view of it.
+    pub fn store<K: Resource>(&self) -> Store<K> {
+        Store::new(Arc::clone(&self.core))
+    }
+
+    /// Begins a list.
+    pub fn begin_list(&mut self) {
+        self.run.number += 1;
+        self.list = ListSplitter::with_limit(MAX_PIECE);
+    }
+
+    /// Reads a piece of a list as a reflector does: what is cached in the same version is not
+    /// copied. Returns how much waits to be applied.
+    pub fn read_list(&mut self, piece: &[u8]) -> usize {
+        let Self { core, run, read, list, .. } = self;
+        let _ = list.push(piece, &mut |part| {
+            let Part::Whole(item) = part else { return };
+            let Ok(skim) = Skim::of(item) else { return };
+            let object = core.same_version(&skim).unwrap_or_else(|| core.object(&skim));
+            read.push(Delta::Put(Sighting { object, run: *run, is_initial: true }));
+        });
+        read.len()
+    }
+
+    /// Reads a piece of a watch. Returns how much waits to be applied.
+    pub fn read_watch(&mut self, piece: &[u8]) -> usize {
+        let Self { core, run, read, watch, .. } = self;
+        watch.push(piece, &mut |part| {
+            let Part::Whole(line) = part else { return };
+            let Ok(frame) = Frame::of(line) else { return };
+            let Ok(skim) = Skim::of(frame.object) else { return };
+            let sighting = Sighting { object: core.object(&skim), run: *run, is_initial: false };
+            read.push(match frame.event {
+                EventType::Deleted => Delta::Delete(sighting),
+                _ => Delta::Put(sighting),
+            });
+        });
+        read.len()
+    }
+
+    /// Applies what was read, and calls `each` with the key of every change.
+    pub fn apply(&mut self, each: &mut dyn FnMut(&ObjectKey)) {
+        let applied = self.core.apply(std::mem::take(&mut self.read));
+        applied.events.iter().map(Event::key).for_each(each);
+    }
+
+    /// Forgets what was read.
+    pub fn discard(&mut self) {
+        self.read.clear();
+    }
+}
+
+/// Splits a list and does nothing with its items. Returns their number and bytes.
+pub fn split(pieces: &mut dyn Iterator<Item = &[u8]>) -> (usize, usize) {
+    let mut splitter = ListSplitter::with_limit(MAX_PIECE);
+    let (mut items, mut bytes) = (0, 0);
+    for piece in pieces {
+        let outcome = splitter.push(piece, &mut |part| {
+            let (Part::Whole(item) | Part::TooLarge(item)) = part;
+            items += 1;
+            bytes += item.len();
+        });
+        if outcome.is_err() {
+            break;
+        }
+    }
+    (items, bytes)
+}

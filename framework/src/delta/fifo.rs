@@ -1,0 +1,188 @@
+//! A queue of objects that holds the newest state of each key.
+//!
+//! It is for consumers that care about what is, not about what happened: a deleted object is not
+//! handed out at all. There are no tombstones and no deltas.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+
+use super::contract::{Queue, Replacement, Taken};
+use super::known::Known;
+use super::object_delta::ObjectDelta;
+use super::rules::Rules;
+use crate::error::BoxError;
+
+/// Objects by key, in the order in which the keys first came.
+///
+/// - Several adds of a key before its pop hand out the latest object once, in the first one's place.
+/// - A deletion takes the object out and leaves the key's place; pops skip it, and an add of the key
+///   comes to stand there.
+/// - [`replace`](Queue::replace) drops what is not in the list.
+/// - It has synced when the objects of the first list were taken out, replaced or deleted; at once
+///   when something was added before any list.
+/// - An item that asks for it goes back to the end if its key is not queued; it no longer counts for
+///   `has_synced`.
+///
+/// It holds at most one object and one key per key that is not taken out.
+///
+/// ```
+/// use windlass::delta::{Fifo, Outcome, Queue};
+///
+/// let mut queue = Fifo::new(|word: &String| Ok(word[..1].to_owned()));
+/// for word in ["apple", "banana", "avocado"] {
+///     queue.add(word.to_owned())?;
+/// }
+/// queue.delete("banana".to_owned(), &())?;
+///
+/// let mut popped = Vec::new();
+/// while queue.pop(|(_, word), _| { popped.push(word.clone()); Outcome::<()>::Done }).is_some() {}
+/// assert_eq!(popped, ["avocado"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Fifo<K, T> {
+    rules: Rules<K, T>,
+    /// Every key that has a place.
+    order: VecDeque<K>,
+    places: BTreeMap<K, Place<T>>,
+    /// Places with an object.
+    objects: usize,
+    is_populated: bool,
+    /// Places of the first list that were not taken out.
+    initial: usize,
+}
+
+struct Place<T> {
+    object: Option<T>,
+    is_initial: bool,
+}
+
+impl<K, T> fmt::Debug for Fifo<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fifo")
+            .field("objects", &self.objects)
+            .field("initial", &self.initial)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Ord + Clone + fmt::Debug, T: Clone> Fifo<K, T> {
+    /// An empty queue of objects that `key` names.
+    pub fn new(key: impl Fn(&T) -> Result<K, BoxError> + Send + Sync + 'static) -> Self {
+        Self {
+            rules: Rules::new(key),
+            order: VecDeque::new(),
+            places: BTreeMap::new(),
+            objects: 0,
+            is_populated: false,
+            initial: 0,
+        }
+    }
+
+    /// The queued object of `key`.
+    pub fn get(&self, key: &K) -> Option<&T> {
+        self.places.get(key)?.object.as_ref()
+    }
+
+    /// The queued objects, in the order in which they will be handed out.
+    pub fn list(&self) -> impl Iterator<Item = (&K, &T)> {
+        self.order.iter().filter_map(|key| Some((key, self.get(key)?)))
+    }
+
+    /// Queues `object` at the end unless its key is queued already; then what is queued is newer
+    /// and stays. Was it queued?
+    pub fn add_if_not_present(&mut self, key: K, object: T) -> bool {
+        self.is_populated = true;
+        let is_free = self.get(&key).is_none();
+        if is_free {
+            self.put(key, object, false);
+        }
+        is_free
+    }
+
+    fn put(&mut self, key: K, object: T, is_initial: bool) {
+        match self.places.get_mut(&key) {
+            Some(place) => {
+                self.objects += usize::from(place.object.is_none());
+                place.object = Some(object);
+            }
+            None => {
+                self.order.push_back(key.clone());
+                self.places.insert(key, Place { object: Some(object), is_initial });
+                self.objects += 1;
+                self.initial += usize::from(is_initial);
+            }
+        }
+    }
+}
+
+impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for Fifo<K, T> {
+    type Key = K;
+    type Object = T;
+    type Popped = (K, T);
+
+    fn rules(&self) -> &Rules<K, T> {
+        &self.rules
+    }
+
+    fn enter(&mut self, key: K, delta: ObjectDelta<T>, _known: &dyn Known<K, T>) {
+        self.is_populated = true;
+        match delta {
+            ObjectDelta::Deleted(_) => {
+                let place = self.places.get_mut(&key);
+                let object = place.and_then(|place| place.object.take());
+                self.objects -= usize::from(object.is_some());
+            }
+            ObjectDelta::Added(object)
+            | ObjectDelta::Updated(object)
+            | ObjectDelta::Replaced(object)
+            | ObjectDelta::Sync(object) => self.put(key, object, false),
+        }
+    }
+
+    /// A list that is not whole drops nothing.
+    fn enter_list(&mut self, list: Replacement<K, T>, _known: &dyn Known<K, T>) {
+        // A list before the first one was taken out takes its place there, too.
+        let is_initial = !self.has_synced();
+        self.is_populated = true;
+        if list.is_whole {
+            self.order.clear();
+            self.places.clear();
+            (self.objects, self.initial) = (0, 0);
+        }
+        for (key, object) in list.objects {
+            self.put(key, object, is_initial);
+        }
+    }
+
+    /// Does nothing: every object has its place by construction.
+    fn resync(&mut self, _known: &dyn Known<K, T>) {}
+
+    fn take(&mut self) -> Option<Taken<(K, T)>> {
+        loop {
+            let key = self.order.pop_front()?;
+            let Some(place) = self.places.remove(&key) else { continue };
+            self.initial -= usize::from(place.is_initial);
+            if let Some(object) = place.object {
+                self.objects -= 1;
+                return Some(Taken { item: (key, object), is_initial: place.is_initial });
+            }
+        }
+    }
+
+    fn give_back(&mut self, taken: Taken<(K, T)>) {
+        let (key, object) = taken.item;
+        self.add_if_not_present(key, object);
+    }
+
+    fn states((key, object): &(K, T)) -> Vec<(K, Option<T>)> {
+        vec![(key.clone(), Some(object.clone()))]
+    }
+
+    fn has_synced(&self) -> bool {
+        self.is_populated && self.initial == 0
+    }
+
+    fn len(&self) -> usize {
+        self.objects
+    }
+}

@@ -1,0 +1,107 @@
+//! What the consumer of a queue knows already: usually its store.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash};
+
+/// The objects that the consumer of a queue knows, as of its last finished pop.
+///
+/// A queue compares lists with it to find what is gone. `()` knows nothing.
+pub trait Known<K, T> {
+    /// The keys, in an order that does not depend on chance.
+    fn keys(&self) -> Vec<K>;
+
+    /// The object; `None` also when the key is known but the object is not.
+    fn get(&self, key: &K) -> Option<T>;
+
+    /// Is the key known?
+    fn contains(&self, key: &K) -> bool {
+        self.get(key).is_some()
+    }
+}
+
+impl<K, T> Known<K, T> for () {
+    fn keys(&self) -> Vec<K> {
+        Vec::new()
+    }
+    fn get(&self, _key: &K) -> Option<T> {
+        None
+    }
+}
+
+impl<K: Ord + Clone, T: Clone> Known<K, T> for BTreeMap<K, T> {
+    fn keys(&self) -> Vec<K> {
+        self.keys().cloned().collect()
+    }
+    fn get(&self, key: &K) -> Option<T> {
+        self.get(key).cloned()
+    }
+}
+
+impl<K: Ord + Hash + Clone, T: Clone, S: BuildHasher> Known<K, T> for HashMap<K, T, S> {
+    fn keys(&self) -> Vec<K> {
+        let mut keys: Vec<K> = self.keys().cloned().collect();
+        keys.sort_unstable();
+        keys
+    }
+    fn get(&self, key: &K) -> Option<T> {
+        self.get(key).cloned()
+    }
+}
+
+/// What was known at some time, and what has happened since: for shells that do not hold the
+/// queue's lock while somebody's store is read.
+#[derive(Debug)]
+pub(super) struct View<K, T> {
+    states: BTreeMap<K, Option<T>>,
+}
+
+impl<K: Ord + Clone, T> View<K, T> {
+    pub(super) fn of(known: &impl Known<K, T>) -> Self {
+        let states = known.keys().into_iter().map(|key| {
+            let object = known.get(&key);
+            (key, object)
+        });
+        Self { states: states.collect() }
+    }
+
+    /// One key only.
+    pub(super) fn of_key(key: &K, known: &impl Known<K, T>) -> Self {
+        let is_known = known.contains(key);
+        Self { states: is_known.then(|| (key.clone(), known.get(key))).into_iter().collect() }
+    }
+
+    /// What was processed meanwhile: states by key, `None` for what was deleted.
+    pub(super) fn overlay(&mut self, states: &BTreeMap<K, Option<T>>)
+    where
+        T: Clone,
+    {
+        for (key, state) in states {
+            match state {
+                Some(state) => self.states.insert(key.clone(), Some(state.clone())),
+                None => self.states.remove(key),
+            };
+        }
+    }
+
+    /// Forgets keys that must not be told.
+    pub(super) fn hide<'a>(&mut self, keys: impl Iterator<Item = &'a K>)
+    where
+        K: 'a,
+    {
+        for key in keys {
+            self.states.remove(key);
+        }
+    }
+}
+
+impl<K: Ord + Clone, T: Clone> Known<K, T> for View<K, T> {
+    fn keys(&self) -> Vec<K> {
+        self.states.keys().cloned().collect()
+    }
+    fn get(&self, key: &K) -> Option<T> {
+        self.states.get(key).cloned().flatten()
+    }
+    fn contains(&self, key: &K) -> bool {
+        self.states.contains_key(key)
+    }
+}

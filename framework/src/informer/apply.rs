@@ -1,0 +1,110 @@
+//! From a batch of deltas to the store, to those who listen, and to the marks that are reached.
+//!
+//! Whoever holds the turn of the hand-off does it: the task that read the batch off the network if
+//! nobody is before it, else the informer's own.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::core::Core;
+use super::listener::Listener;
+use super::meter::Reading;
+use super::progress::Synced;
+use crate::reflector::{Handoff, Sink, StoreDelta};
+use crate::store::{Applied, Event};
+
+/// Deltas applied under one lock.
+pub(super) const BATCH: usize = 128;
+
+impl Sink for Core {
+    fn offer(&self, batch: &mut Vec<StoreDelta>) {
+        match self.handoff.turn() {
+            // One hop less: nothing is before this batch.
+            Some(turn) if turn.is_empty() => {
+                while batch.len() > BATCH {
+                    let rest = batch.split_off(BATCH);
+                    self.deliver(std::mem::replace(batch, rest), 0);
+                }
+                self.deliver(std::mem::take(batch), 0);
+            }
+            _ => self.handoff.push(batch.drain(..)),
+        }
+    }
+
+    fn handoff(&self) -> Option<&Handoff> {
+        Some(&self.handoff)
+    }
+}
+
+impl Core {
+    /// Applies a batch and tells it. Only while the turn is held.
+    pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
+        self.is_telling.store(true, Ordering::SeqCst);
+        let applied = self.store.apply(batch);
+        let members = self.audience.members();
+        for member in members.iter() {
+            member.hear(&applied.events);
+        }
+        self.is_telling.store(false, Ordering::SeqCst);
+        self.reach(&applied, &members);
+        self.meter.dropped(applied.dropped + merged);
+        self.measure();
+    }
+
+    fn reach(&self, applied: &Applied, members: &[Arc<Listener>]) {
+        if applied.marks.is_empty() {
+            return;
+        }
+        self.progress.reach(&applied.marks, self.seams.clock.now());
+        if self.progress.has_just_settled() {
+            members.iter().for_each(|member| member.mark_synced());
+            self.progress.set_synced();
+        }
+    }
+
+    /// Tells newcomers what is in the store; returns them. Only while the turn is held.
+    pub(super) fn welcome(&self) -> Vec<Arc<Listener>> {
+        let now = self.seams.clock.now();
+        self.audience.welcome(now, |newcomers| {
+            if newcomers.is_empty() {
+                return;
+            }
+            let is_synced = self.progress.now() == Synced::Done;
+            let content = self.store.content();
+            let added = |object| Event::Added { new: object, is_initial: true };
+            let content: Vec<Event> = content.into_iter().map(added).collect();
+            for newcomer in newcomers {
+                newcomer.hear(&content);
+                if is_synced {
+                    newcomer.mark_synced();
+                }
+            }
+        })
+    }
+
+    /// Shows the content again to those whose period is over. Only while the turn is held.
+    pub(super) fn resync(&self) {
+        let now = self.seams.clock.now();
+        let members = self.audience.members();
+        let due: Vec<_> = members.iter().filter(|member| member.is_due(now)).collect();
+        if !due.is_empty() && self.progress.now() == Synced::Done {
+            let content = self.store.content();
+            due.iter().for_each(|member| member.resync(&content));
+        }
+    }
+
+    /// Sets the gauges; allocates nothing.
+    pub(super) fn measure(&self) {
+        let now = self.seams.clock.now();
+        let members = self.audience.members();
+        self.meter.read(&Reading {
+            objects: self.store.seen_len(),
+            invalid: self.store.invalid(),
+            bytes: self.store.bytes(),
+            queued: self.handoff.len(),
+            version: &self.progress.version(),
+            age: self.age(now).unwrap_or_default(),
+            waiting: members.iter().map(|member| member.waiting()).sum(),
+        });
+    }
+}

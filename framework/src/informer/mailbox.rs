@@ -1,0 +1,347 @@
+//! What waits to be told to one listener: merged by key, in the order of first arrival.
+//!
+//! It holds at most a deletion and a later state of each key, so a listener that stands still costs
+//! as many entries as objects changed meanwhile, however often they did.
+//!
+//! It never waits and calls nobody.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::resource::ObjectKey;
+use crate::store::{Event, Object};
+
+/// States of one object that a mapper may be behind; those in the middle go first.
+const MOST_STATES: usize = 8;
+
+/// What a listener wants to know of an object that changed more than once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Merging {
+    /// The step from what it was told last to the latest.
+    Latest,
+    /// Every state that a reader of the cache could have seen: what a mapper makes of one may
+    /// differ from what it makes of the next, and all that it names is concerned.
+    EachState,
+}
+
+/// One entry, taken out.
+pub(super) enum Item {
+    Change(Event),
+    States(Vec<Arc<Object>>),
+    /// Everything that was there when the cache was filled has been taken out.
+    Synced,
+}
+
+impl Item {
+    /// Of which object it is.
+    pub(super) fn key(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Change(event) => Some(event.key()),
+            Self::States(states) => states.first().map(|state| state.key()),
+            Self::Synced => None,
+        }
+    }
+}
+
+enum Place {
+    Key(ObjectKey),
+    Synced,
+}
+
+/// What waits of one key.
+enum Waiting {
+    Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
+    EachState(Vec<Arc<Object>>),
+}
+
+/// The mailbox of one listener.
+pub(super) struct Mailbox {
+    merging: Merging,
+    order: VecDeque<Place>,
+    waiting: BTreeMap<ObjectKey, Waiting>,
+}
+
+impl Mailbox {
+    pub(super) fn new(merging: Merging) -> Self {
+        Self { merging, order: VecDeque::new(), waiting: BTreeMap::new() }
+    }
+
+    /// Keys that wait.
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Adds a change.
+    pub(super) fn push(&mut self, event: &Event) {
+        if let Some(waiting) = self.waiting.get_mut(event.key()) {
+            return waiting.merge(event);
+        }
+        self.order.push_back(Place::Key(event.key().clone()));
+        self.waiting.insert(event.key().clone(), Waiting::first(event, self.merging));
+    }
+
+    /// Adds the object as it is, unless something newer waits anyway.
+    pub(super) fn resync(&mut self, object: &Arc<Object>) {
+        if !self.waiting.contains_key(object.key()) {
+            self.push(&Event::Updated { old: Arc::clone(object), new: Arc::clone(object) });
+        }
+    }
+
+    /// What waits now is what the listener must be told to be called synced.
+    pub(super) fn mark_synced(&mut self) {
+        self.order.push_back(Place::Synced);
+    }
+
+    /// Takes out the first keys' entries, of at most `most` keys.
+    pub(super) fn take(&mut self, most: usize) -> Vec<Item> {
+        let mut taken = Vec::with_capacity(self.order.len().min(most));
+        for _ in 0..most {
+            match self.order.pop_front() {
+                None => break,
+                Some(Place::Synced) => taken.push(Item::Synced),
+                Some(Place::Key(key)) => match self.waiting.remove(&key) {
+                    None => {}
+                    Some(Waiting::EachState(states)) => taken.push(Item::States(states)),
+                    Some(Waiting::Latest { deleted, state, .. }) => {
+                        taken.extend(deleted.map(Item::Change));
+                        taken.extend(state.map(Item::Change));
+                    }
+                },
+            }
+        }
+        taken
+    }
+}
+
+impl Waiting {
+    fn first(event: &Event, merging: Merging) -> Self {
+        match merging {
+            Merging::EachState => {
+                let mut waiting = Self::EachState(Vec::new());
+                waiting.merge(event);
+                waiting
+            }
+            Merging::Latest => {
+                let is_known = !matches!(event, Event::Added { .. });
+                let (deleted, state) = match event {
+                    Event::Deleted { .. } => (Some(event.clone()), None),
+                    _ => (None, Some(event.clone())),
+                };
+                Self::Latest { deleted, state, is_known }
+            }
+        }
+    }
+
+    fn merge(&mut self, event: &Event) {
+        match self {
+            Self::EachState(states) => match event {
+                Event::Added { new, .. } => add_state(states, new),
+                Event::Updated { old, new } => {
+                    add_state(states, old);
+                    add_state(states, new);
+                }
+                Event::Deleted { last, .. } => add_state(states, last),
+            },
+            Self::Latest { deleted, state, is_known } => match (event, state.as_mut()) {
+                (Event::Deleted { .. }, _) => {
+                    *state = None;
+                    // Of two deletions the one of the object that the listener knows is told.
+                    if deleted.is_none() || !*is_known {
+                        *deleted = Some(event.clone());
+                    }
+                }
+                (Event::Updated { new, .. }, Some(Event::Added { new: newest, .. }))
+                | (Event::Updated { new, .. }, Some(Event::Updated { new: newest, .. })) => {
+                    *newest = Arc::clone(new);
+                }
+                _ => *state = Some(event.clone()),
+            },
+        }
+    }
+}
+
+fn add_state(states: &mut Vec<Arc<Object>>, state: &Arc<Object>) {
+    if states.iter().any(|known| Arc::ptr_eq(known, state)) {
+        return;
+    }
+    if states.len() == MOST_STATES {
+        states.remove(1);
+    }
+    states.push(Arc::clone(state));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::resource::ResourceInfo;
+    use crate::store::Core;
+    use crate::wire::Skim;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use proptest::prelude::*;
+
+    struct World {
+        store: Arc<Core>,
+        now: BTreeMap<String, Arc<Object>>,
+        version: u32,
+    }
+
+    impl World {
+        fn new() -> Self {
+            let store = Core::new(ResourceInfo::of::<ConfigMap>(), Clock::system());
+            Self { store, now: BTreeMap::new(), version: 0 }
+        }
+
+        fn object(&mut self, name: &str, uid: &str) -> Arc<Object> {
+            self.version += 1;
+            let text = format!(
+                r#"{{"metadata":{{"name":"{name}","uid":"{uid}","resourceVersion":"{}"}}}}"#,
+                self.version
+            );
+            self.store.object(&Skim::of(text.as_bytes()).expect("an object"))
+        }
+
+        /// `+a` adds or changes, `-a` deletes.
+        fn event(&mut self, step: &str) -> Option<Event> {
+            let (what, name) = step.split_at(1);
+            let last = self.now.remove(name);
+            if what == "-" {
+                return last.map(|last| Event::Deleted { last, final_state_unknown: false });
+            }
+            let uid = match &last {
+                Some(last) => last.head().uid().to_owned(),
+                None => format!("u{}", self.version),
+            };
+            let new = self.object(name, &uid);
+            self.now.insert(name.to_owned(), Arc::clone(&new));
+            Some(match last {
+                Some(old) => Event::Updated { old, new },
+                None => Event::Added { new, is_initial: false },
+            })
+        }
+    }
+
+    fn show(items: &[Item]) -> String {
+        let at = |object: &Arc<Object>| format!("{}{}", object.key(), object.version());
+        let shown: Vec<_> = items
+            .iter()
+            .map(|item| match item {
+                Item::Synced => "|".to_owned(),
+                Item::States(states) => states.iter().map(at).collect::<Vec<_>>().join(","),
+                Item::Change(Event::Added { new, .. }) => format!("+{}", at(new)),
+                Item::Change(Event::Updated { old, new }) => format!("{}>{}", at(old), at(new)),
+                Item::Change(Event::Deleted { last, .. }) => format!("-{}", at(last)),
+            })
+            .collect();
+        shown.join(" ")
+    }
+
+    /// `/` takes all out; `|` marks. What the last `take` brings is compared.
+    #[track_caller]
+    fn check(merging: Merging, script: &str, expected: &str) {
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(merging));
+        for step in script.split(' ') {
+            match step {
+                "/" => drop(mailbox.take(usize::MAX)),
+                "|" => mailbox.mark_synced(),
+                step => world.event(step).iter().for_each(|event| mailbox.push(event)),
+            }
+        }
+        assert_eq!(show(&mailbox.take(usize::MAX)), expected, "{script}");
+        assert!(mailbox.is_empty() && mailbox.len() == 0);
+    }
+
+    #[test]
+    fn steps_of_one_key_become_the_step_from_what_was_told_last_to_the_latest() {
+        check(Merging::Latest, "+a / +a +b +a +a", "a1>a5 +b3");
+        check(Merging::Latest, "+a +a +a", "+a3");
+    }
+
+    #[test]
+    fn a_deletion_is_told_also_of_what_was_never_told_and_stands_before_the_successor() {
+        check(Merging::Latest, "+a / -a", "-a1");
+        check(Merging::Latest, "+a -a", "-a1");
+        check(Merging::Latest, "+a / +a -a +a +a", "-a2 +a4");
+    }
+
+    #[test]
+    fn of_two_deletions_the_one_of_the_object_that_was_told_is_kept() {
+        check(Merging::Latest, "+a / -a +a -a", "-a1");
+        check(Merging::Latest, "+a -a +a -a", "-a2");
+    }
+
+    #[test]
+    fn what_stood_before_the_mark_is_told_before_it() {
+        check(Merging::Latest, "+a | +b +a", "+a3 | +b2");
+    }
+
+    #[test]
+    fn a_mapper_is_shown_every_state_that_a_reader_could_have_seen() {
+        check(Merging::EachState, "+a / +a +a -a", "a1,a2,a3");
+        check(Merging::EachState, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
+    }
+
+    /// Mechanism 30 for one listener: what changed is not shown once more as it was.
+    #[test]
+    fn a_resync_leaves_out_what_waits_anyway() {
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::Latest));
+        let (a, _) = (world.event("+a"), world.event("+b"));
+        mailbox.push(&a.expect("an addition"));
+        for object in world.now.values() {
+            mailbox.resync(object);
+        }
+        assert_eq!(show(&mailbox.take(9)), "+a1 b2>b2");
+    }
+
+    proptest! {
+        /// G-C4, G-C6: whoever applies what it is told ends where the cache is, is told of each
+        /// deletion of what it knows before the successor, and at most two entries wait of a key.
+        #[test]
+        fn g_c4_g_c6_whatever_is_merged_the_listener_ends_with_the_cache(
+            steps in proptest::collection::vec((0_u8..4, 0_u8..5), 1..80)
+        ) {
+            let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::Latest));
+            let mut known: BTreeMap<ObjectKey, Arc<Object>> = BTreeMap::new();
+            for (name, what) in steps {
+                match what {
+                    0 => tell(mailbox.take(2), &mut known)?,
+                    1 => world.event(&format!("-{name}")).iter().for_each(|e| mailbox.push(e)),
+                    _ => world.event(&format!("+{name}")).iter().for_each(|e| mailbox.push(e)),
+                }
+                prop_assert!(mailbox.len() <= 4);
+            }
+            tell(mailbox.take(usize::MAX), &mut known)?;
+            let told: Vec<_> = known.values().map(|object| object.version().to_owned()).collect();
+            let held: Vec<_> = world.now.values().map(|object| object.version().to_owned()).collect();
+            prop_assert_eq!(told, held);
+        }
+    }
+
+    fn tell(
+        items: Vec<Item>,
+        known: &mut BTreeMap<ObjectKey, Arc<Object>>,
+    ) -> Result<(), TestCaseError> {
+        for item in items {
+            let Item::Change(event) = item else { continue };
+            match event {
+                Event::Added { new, .. } => {
+                    prop_assert!(known.insert(new.key().clone(), new).is_none());
+                }
+                Event::Updated { old, new } => {
+                    let told = known.insert(new.key().clone(), new);
+                    prop_assert!(told.is_some_and(|told| Arc::ptr_eq(&told, &old)));
+                }
+                Event::Deleted { last, .. } => {
+                    if let Some(told) = known.remove(last.key()) {
+                        prop_assert_eq!(told.head().uid(), last.head().uid());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

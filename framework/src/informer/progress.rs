@@ -1,0 +1,119 @@
+//! How far the scopes of one informer have come.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::store::{Mark, Milestone, order};
+
+/// How far the first lists have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Synced {
+    /// Some scope has not been listed.
+    Pending,
+    /// Every scope was listed, or its kind is not served; the listeners have it.
+    Done,
+    /// The informer stopped.
+    Stopped,
+}
+
+/// What was applied of one scope.
+#[derive(Clone, Debug, Default)]
+struct Reached {
+    /// A list was applied, and the kind was not found absent since.
+    is_listed: bool,
+    /// Listed, or known to be absent.
+    is_settled: bool,
+    version: Arc<str>,
+    /// When a newer version came last.
+    at: Option<Instant>,
+}
+
+pub(super) struct Progress {
+    scopes: Mutex<Vec<Reached>>,
+    sync: watch::Sender<Synced>,
+}
+
+impl Progress {
+    pub(super) fn new(scopes: usize) -> Self {
+        let scopes = Mutex::new(vec![Reached::default(); scopes]);
+        Self { scopes, sync: watch::Sender::new(Synced::Pending) }
+    }
+
+    /// Everything before these marks has been told.
+    pub(super) fn reach(&self, marks: &[Mark], now: Instant) {
+        let mut scopes = self.scopes.lock();
+        for mark in marks {
+            let Some(scope) = scopes.get_mut(mark.scope) else { continue };
+            match mark.what {
+                Milestone::Listed | Milestone::ListedInPart => {
+                    scope.is_listed = true;
+                    scope.is_settled = true;
+                    scope.at = Some(now);
+                }
+                Milestone::Absent => {
+                    scope.is_listed = false;
+                    scope.is_settled = true;
+                }
+                Milestone::Reached | Milestone::NewEpoch => {}
+            }
+            if scope.version != mark.resource_version {
+                scope.version = Arc::clone(&mark.resource_version);
+                scope.at = Some(now);
+            }
+        }
+    }
+
+    /// True once: when every scope is settled. To be followed by [`set_synced`](Self::set_synced).
+    pub(super) fn has_just_settled(&self) -> bool {
+        *self.sync.borrow() == Synced::Pending
+            && self.scopes.lock().iter().all(|scope| scope.is_settled)
+    }
+
+    pub(super) fn set_synced(&self) {
+        self.sync.send_if_modified(|sync| {
+            let is_news = *sync == Synced::Pending;
+            if is_news {
+                *sync = Synced::Done;
+            }
+            is_news
+        });
+    }
+
+    pub(super) fn stop(&self) {
+        self.sync.send_replace(Synced::Stopped);
+    }
+
+    pub(super) fn sync(&self) -> watch::Receiver<Synced> {
+        self.sync.subscribe()
+    }
+
+    pub(super) fn now(&self) -> Synced {
+        *self.sync.borrow()
+    }
+
+    /// Is every scope listed, and its kind there?
+    pub(super) fn is_listed(&self) -> bool {
+        self.now() != Synced::Stopped && self.scopes.lock().iter().all(|scope| scope.is_listed)
+    }
+
+    /// The newest version that has been applied and told.
+    pub(super) fn version(&self) -> Arc<str> {
+        let scopes = self.scopes.lock();
+        let newest = scopes
+            .iter()
+            .map(|scope| &scope.version)
+            .reduce(|a, b| if order(a, b).is_none_or(Ordering::is_lt) { b } else { a });
+        newest.map(Arc::clone).unwrap_or_default()
+    }
+
+    /// When the scope that waits longest was shown its newest version; `None` before the first
+    /// lists.
+    pub(super) fn newest_at(&self) -> Option<Instant> {
+        let scopes = self.scopes.lock();
+        scopes.iter().map(|scope| scope.at).min().flatten()
+    }
+}

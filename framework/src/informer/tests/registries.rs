@@ -1,0 +1,245 @@
+//! Registries: which informers there are, since when, and until when.
+
+use k8s_openapi::api::core::v1::Secret;
+
+use super::*;
+use crate::informer::CacheOptions;
+use crate::metrics::names;
+use crate::reflector::script::Answer;
+use crate::resource::{DynamicObject, ResourceInfo};
+
+fn maps() -> ResourceInfo {
+    ResourceInfo::of::<ConfigMap>()
+}
+
+/// A server for each selection that was asked for, by its labels.
+struct Servers {
+    registry: InformerRegistry,
+    made: Arc<Mutex<Vec<(String, Arc<Server>)>>>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Servers {
+    fn start(seams: &Seams) -> Self {
+        let made: Arc<Mutex<Vec<(String, Arc<Server>)>>> = Arc::default();
+        let making = Arc::clone(&made);
+        let sources = Box::new(move |wanted: Selection<'_>| {
+            let labels = wanted.labels().unwrap_or("all");
+            let name = format!("{} {labels}", wanted.info.plural);
+            let server = Server::new();
+            making.lock().push((name, Arc::clone(&server)));
+            server as Arc<dyn ListWatch>
+        });
+        let registry = InformerRegistry::over(sources, seams.clone(), Vec::new());
+        let stop = CancellationToken::new();
+        let task = run(&registry, &stop);
+        Self { registry, made, stop, task }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.made.lock().iter().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn server(&self, at: usize) -> Arc<Server> {
+        Arc::clone(&self.made.lock()[at].1)
+    }
+
+    async fn end(self) {
+        self.stop.cancel();
+        self.task.await.expect("no panic");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_58_one_informer_per_kind_scope_and_options_whoever_asks() {
+    let servers = Servers::start(&seams());
+    let registry = &servers.registry;
+    let all = registry.informer::<ConfigMap>();
+    let again = registry.informer_of::<DynamicObject>(maps());
+    let web = registry.informer_with::<ConfigMap>(CacheOptions::default().labels("app=web"));
+    let same = registry.informer_with::<ConfigMap>(CacheOptions::default().labels("app=web"));
+    let plain = registry.informer_with::<ConfigMap>(CacheOptions::default());
+    assert_eq!(servers.names(), ["configmaps all", "configmaps app=web"]);
+    servers.registry.synced_within(Duration::from_secs(5)).await.unwrap();
+    let names: Vec<_> = registry.status().into_iter().map(|status| status.name).collect();
+    assert_eq!(names, ["configmaps", "configmaps (app=web)"]);
+    servers.server(1).put("b", data("1"));
+    eventually("it comes", || same.store().len() == 1).await;
+    assert_eq!((web.store().len(), all.store().len(), plain.store().len()), (1, 0, 0));
+    drop(again);
+    servers.end().await;
+}
+
+/// The factory may be started again for kinds that are asked for later.
+#[tokio::test(start_paused = true)]
+async fn mechanism_58_kinds_asked_for_later_start_and_a_shutdown_waits_for_all_tasks() {
+    let servers = Servers::start(&seams());
+    let one = servers.registry.informer::<ConfigMap>();
+    one.synced().await.unwrap();
+    let two = servers.registry.informer::<Secret>();
+    two.synced().await.unwrap();
+    assert_eq!(servers.names().len(), 2);
+    servers.registry.shutdown().await;
+    servers.registry.shutdown().await;
+    assert!(servers.task.is_finished() || servers.registry.status().iter().all(|s| !s.synced));
+    assert_eq!(one.synced().await.unwrap_err().kind(), crate::ErrorKind::Cancelled);
+    servers.server(0).put("late", data("1"));
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert!(one.store().is_empty(), "nothing is read any more");
+    let never = servers.registry.informer_with::<Secret>(CacheOptions::default().labels("a=b"));
+    assert!(never.synced().await.is_err(), "and nothing starts any more");
+    servers.end().await;
+}
+
+/// Row 98.
+#[tokio::test(start_paused = true)]
+async fn of_two_runs_one_runs_and_a_registry_that_never_ran_shuts_down() {
+    let servers = Servers::start(&seams());
+    let informer = servers.registry.informer::<ConfigMap>();
+    informer.synced().await.unwrap();
+    servers.registry.run(CancellationToken::new()).await;
+    assert_eq!(servers.server(0).requests().len(), 1);
+    servers.end().await;
+
+    let idle = registry(&Server::new(), &seams(), &[]);
+    let informer = idle.informer::<ConfigMap>();
+    idle.shutdown().await;
+    assert!(informer.synced().await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_user_of_an_informer_stops_its_watch_and_frees_its_memory() {
+    let seams = seams();
+    let servers = Servers::start(&seams);
+    let informer = servers.registry.informer::<ConfigMap>();
+    informer.synced().await.unwrap();
+    let server = servers.server(0);
+    server.put("a", data("1"));
+    eventually("it comes", || informer.store().len() == 1).await;
+    let (held, listening) = (informer.store(), informer.on_change(|_| {}));
+    let memory = Arc::downgrade(&informer.lease.core().store);
+    drop(informer);
+    server.put("b", data("1"));
+    eventually("a store keeps it going", || held.len() == 2).await;
+    drop(held);
+    server.put("c", data("1"));
+    let objects = || servers.registry.status().iter().map(|status| status.objects).sum::<usize>();
+    eventually("and so does a listener", || objects() == 3).await;
+    drop(listening);
+    assert!(servers.registry.status().is_empty());
+    eventually("its memory goes", || memory.strong_count() == 0).await;
+    let labels = ["ConfigMap", "", "v1", "configmaps"];
+    assert_eq!(seams.metrics.level(&names::INFORMER_OBJECTS, &labels), None);
+    let requests = server.requests().len();
+    tokio::time::sleep(Duration::from_secs(1200)).await;
+    assert_eq!(server.requests().len(), requests, "its watch has ended");
+    let again = servers.registry.informer::<ConfigMap>();
+    again.synced().await.unwrap();
+    assert_eq!(servers.names().len(), 2, "who comes later gets a new one");
+    servers.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pinned_informer_stays_and_one_that_never_ran_goes_at_once() {
+    let servers = Servers::start(&seams());
+    drop(servers.registry.pinned::<ConfigMap>());
+    drop(servers.registry.pinned::<ConfigMap>());
+    drop(servers.registry.informer::<Secret>());
+    servers.registry.synced().await;
+    let names: Vec<_> = servers.registry.status().into_iter().map(|status| status.name).collect();
+    assert_eq!(names, ["configmaps"]);
+    servers.end().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn options_are_set_once_before_the_kind_is_used() {
+    let registry = registry(&Server::new(), &seams(), &[]);
+    let web = || CacheOptions::default().labels("app=web");
+    registry.set_options(maps(), web()).unwrap();
+    registry.set_options(maps(), web()).unwrap();
+    let error = registry.set_options(maps(), web().optional()).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Usage);
+    assert!(error.to_string().contains("configmaps: it was given other options"), "{error}");
+    let informer = registry.informer::<ConfigMap>();
+    assert_eq!(informer.status().name, "configmaps (app=web)");
+    let _used = registry.informer::<Secret>();
+    let secrets = ResourceInfo::of::<Secret>();
+    registry.set_options(secrets.clone(), CacheOptions::default()).unwrap();
+    let error = registry.set_options(secrets, web()).unwrap_err();
+    assert!(error.to_string().contains("secrets: it is in use already"), "{error}");
+}
+
+/// Mechanism 24's names, row 106: who waits is told whom for.
+#[tokio::test(start_paused = true)]
+async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
+    let servers = Servers::start(&seams());
+    let (maps, secrets) =
+        (servers.registry.informer::<ConfigMap>(), servers.registry.informer::<Secret>());
+    servers.server(1).script(|_, _| Some(Answer::Status(403, "Forbidden")));
+    let error = servers.registry.synced_within(Duration::from_secs(5)).await.unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Timeout);
+    let text = error.to_string();
+    assert!(text.contains("cache secrets: degraded") && !text.contains("configmaps"), "{text}");
+    assert!(maps.status().synced && !secrets.status().synced);
+    servers.server(1).heal();
+    servers.registry.synced_within(Duration::from_secs(60)).await.unwrap();
+    assert!(servers.registry.missing().is_empty());
+    let stopped = maps.on_change(|_| {});
+    stopped.synced().await.unwrap();
+    servers.end().await;
+}
+
+/// B12: what is optional is not waited for; what is required is not ready, and goes on trying.
+#[tokio::test(start_paused = true)]
+async fn b12_an_optional_kind_that_fails_keeps_nobody_waiting_and_a_required_one_does() {
+    let servers = Servers::start(&seams());
+    let registry = &servers.registry;
+    registry.set_options(maps(), CacheOptions::default().optional()).unwrap();
+    let optional = registry.informer::<ConfigMap>();
+    servers.server(0).script(|_, _| Some(Answer::Status(500, "InternalError")));
+    let required = registry.informer::<Secret>();
+    registry.synced_within(Duration::from_secs(1)).await.unwrap();
+    let status = optional.status();
+    assert!(status.is_optional && !status.synced, "{status:?}");
+    assert!(required.status().synced);
+    assert!(status.state.contains("retrying"), "{}", status.state);
+    servers.server(0).heal();
+    eventually("it comes later", || optional.status().synced).await;
+    servers.end().await;
+}
+
+/// Several clusters side by side.
+#[tokio::test(start_paused = true)]
+async fn registries_of_several_clusters_run_apart() {
+    let (one, two) = (Servers::start(&seams()), Servers::start(&seams()));
+    let (here, there) =
+        (one.registry.informer::<ConfigMap>(), two.registry.informer::<ConfigMap>());
+    one.server(0).put("a", data("1"));
+    two.server(0).script(|_, _| Some(Answer::Never));
+    eventually("one is read", || here.store().len() == 1).await;
+    assert!(!there.status().synced);
+    one.end().await;
+    two.server(0).heal();
+    eventually("the other goes on", || there.status().synced).await;
+    two.end().await;
+}
+
+/// B15: how old the view is can be seen.
+#[tokio::test(start_paused = true)]
+async fn b15_the_age_of_the_newest_version_is_measured() {
+    let rig = Rig::idle(Server::new());
+    assert_eq!(rig.status().age, None);
+    let task = run(&rig.registry, &rig.stop);
+    rig.informer.synced().await.unwrap();
+    let labels = ["ConfigMap", "", "v1", "configmaps"];
+    let age = || rig.seams.metrics.level(&names::INFORMER_AGE, &labels).expect("it is measured");
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert!(rig.status().age >= Some(Duration::from_secs(90)));
+    assert!((85.0..=90.5).contains(&age()), "{}", age());
+    rig.server.bookmark();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    assert!(age() < 0.1 && rig.status().age < Some(Duration::from_secs(1)), "{}", age());
+    rig.stop.cancel();
+    task.await.unwrap();
+}

@@ -1,0 +1,54 @@
+//! A kind that is not served (B13): how it is told, and how it is looked for.
+
+use std::time::Duration;
+
+use super::setback::Setback;
+use super::source::Served;
+use super::target::{Step, Target};
+use super::{NO_PROGRESS, Reflector, State};
+
+/// An absent kind is looked for at least so often.
+const PAUSE: Duration = Duration::from_secs(5);
+/// Pause after the kind was found, and the list says that it is not there: a new definition is
+/// served in steps. It doubles up to [`PAUSE`].
+const FOUND_PAUSE: Duration = Duration::from_millis(250);
+
+/// The kind is not served.
+#[derive(Debug)]
+pub(super) struct Absence {
+    /// What the server said.
+    why: String,
+    /// Times that the kind was found and the list contradicted.
+    contradictions: u32,
+    was_found: bool,
+}
+
+impl<T: Target> Reflector<T> {
+    /// Before a request for a kind that was absent: is it still?
+    pub(super) async fn look_for_the_kind(&mut self) -> Option<Setback> {
+        self.absence.as_ref()?;
+        let served = self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await;
+        let absence = self.absence.as_mut()?;
+        absence.was_found = served == Some(Served::Yes);
+        (served == Some(Served::No)).then(|| Setback::Absent(absence.why.clone()))
+    }
+
+    /// An absent kind has no objects, and may come any time. Returns the pause before the next look.
+    pub(super) fn absent(&mut self, why: String) -> Duration {
+        if !matches!(self.status.get(), State::Absent(_)) {
+            self.target.list_begins();
+            let version = self.position.newest().unwrap_or_default();
+            self.target.reached(Step::Absent, version);
+        }
+        self.status.set(State::Absent(why.clone()));
+        let before = self.absence.take();
+        let was_found = before.as_ref().is_some_and(|absence| absence.was_found);
+        let contradictions = before.filter(|_| was_found).map_or(0, |a| a.contradictions + 1);
+        self.absence = Some(Absence { why, contradictions, was_found: false });
+        let bound = match contradictions {
+            0 => PAUSE,
+            n => FOUND_PAUSE.saturating_mul(1 << n.min(8)).min(PAUSE),
+        };
+        bound / 2 + self.backoff.jitter(bound / 2)
+    }
+}

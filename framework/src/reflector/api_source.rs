@@ -1,0 +1,122 @@
+//! A kind on an API server, as a source.
+
+use std::time::Duration;
+
+use http::Method;
+use serde::Deserialize;
+
+use super::source::{ListWatch, Opening, Read, Served, Serving, tried};
+use crate::client::{Client, Prepared, Verb};
+use crate::resource::ResourceInfo;
+
+/// A list may stream for so long; the reflector ends it much earlier when nothing comes.
+const LONGEST_LIST: Duration = Duration::from_secs(600);
+/// Deadline of the question whether a kind is served.
+const LOOK: Duration = Duration::from_secs(10);
+
+/// One kind in one namespace, or in all, of an API server.
+#[derive(Clone, Debug)]
+pub struct ApiSource {
+    client: Client,
+    info: ResourceInfo,
+    namespace: Option<String>,
+    labels: Option<String>,
+    fields: Option<String>,
+}
+
+impl ApiSource {
+    /// All objects of a kind.
+    pub fn new(client: Client, info: ResourceInfo) -> Self {
+        Self { client, info, namespace: None, labels: None, fields: None }
+    }
+
+    /// Only those of this namespace; ignored for kinds that have none.
+    #[must_use]
+    pub fn namespace(mut self, namespace: Option<&str>) -> Self {
+        self.namespace = namespace.map(str::to_owned);
+        self
+    }
+
+    /// Only those that this label selector matches, such as `tier=front,!canary`.
+    #[must_use]
+    pub fn labels(mut self, selector: Option<&str>) -> Self {
+        self.labels = selector.map(str::to_owned);
+        self
+    }
+
+    /// Only those that this field selector matches, such as `spec.nodeName=a`.
+    #[must_use]
+    pub fn fields(mut self, selector: Option<&str>) -> Self {
+        self.fields = selector.map(str::to_owned);
+        self
+    }
+
+    fn request(&self, read: &Read) -> Prepared {
+        let verb = read.verb();
+        let path = self.info.collection_path(self.namespace.as_deref());
+        let what = tried(verb, &self.info, self.namespace.as_deref());
+        let mut request = Prepared::new(verb, Method::GET, path, what);
+        for (name, value) in read.query() {
+            request.push_parameter(name, value);
+        }
+        for (name, value) in [("labelSelector", &self.labels), ("fieldSelector", &self.fields)] {
+            if let Some(value) = value {
+                request.push_parameter(name, value.clone());
+            }
+        }
+        request.timeout = (verb == Verb::List).then_some(LONGEST_LIST);
+        request.scope = Some(self.info.scope);
+        request.background = true;
+        request
+    }
+
+    /// The document that says what a group version serves: small, open to every user, and up to date
+    /// before the aggregated one.
+    async fn look(&self) -> Served {
+        let ResourceInfo { group, version, .. } = &self.info;
+        let path = match &**group {
+            "" => format!("/api/{version}"),
+            group => format!("/apis/{group}/{version}"),
+        };
+        let what = format!("discover whether {} is served", self.info);
+        let mut request = Prepared::get(path, what);
+        request.timeout = Some(LOOK);
+        request.background = true;
+        match self.client.send(request).await {
+            Ok(answer) => match serde_json::from_slice::<Resources>(&answer.body) {
+                Ok(there) => there.serve(&self.info),
+                Err(_) => Served::Unknown,
+            },
+            Err(error) if error.is_not_found() => Served::No,
+            Err(_) => Served::Unknown,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Resources {
+    resources: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+impl Resources {
+    fn serve(&self, info: &ResourceInfo) -> Served {
+        let is_there = self.resources.iter().any(|resource| *resource.name == *info.plural);
+        if is_there { Served::Yes } else { Served::No }
+    }
+}
+
+impl ListWatch for ApiSource {
+    fn open(&self, read: Read) -> Opening<'_> {
+        let request = self.request(&read);
+        Box::pin(async move { Ok(self.client.stream(request).await?.into()) })
+    }
+
+    fn is_served(&self) -> Serving<'_> {
+        Box::pin(self.look())
+    }
+}

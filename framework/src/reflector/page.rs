@@ -1,0 +1,95 @@
+//! One page of a list, split while it streams.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::NO_PROGRESS;
+use super::source::{Chunks, ListWatch, Read};
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind};
+use crate::wire::{ListMeta, ListSplitter, Part};
+
+/// A page that is still arriving after so long only drips; API servers give up lists after a minute.
+const LONGEST_PAGE: Duration = Duration::from_secs(600);
+
+/// Sends a request; fails when no answer begins in time.
+pub(super) async fn open(
+    source: &dyn ListWatch,
+    read: Read,
+    clock: &Clock,
+    what: &str,
+) -> Result<Chunks, Error> {
+    let verb = read.verb().as_str();
+    match clock.within(NO_PROGRESS, source.open(read)).await {
+        Some(answer) => answer,
+        None => {
+            let text = format!("no answer within {} s to {verb} {what}", NO_PROGRESS.as_secs());
+            Err(Error::new(ErrorKind::Timeout, text))
+        }
+    }
+}
+
+/// A page that is being read: holds one piece of the network and one unfinished item at most.
+pub(super) struct PageReader<'a> {
+    chunks: Chunks,
+    splitter: ListSplitter,
+    clock: &'a Clock,
+    what: &'a str,
+    until: Instant,
+}
+
+impl<'a> PageReader<'a> {
+    /// `what` is listed, for error texts; items beyond `limit` bytes come as their beginning.
+    pub(super) async fn open(
+        source: &dyn ListWatch,
+        read: Read,
+        clock: &'a Clock,
+        what: &'a str,
+        limit: usize,
+    ) -> Result<Self, Error> {
+        let chunks = open(source, read, clock, what).await?;
+        let splitter = ListSplitter::with_limit(limit);
+        Ok(Self { chunks, splitter, clock, what, until: clock.now() + LONGEST_PAGE })
+    }
+
+    /// The next piece; `None` at the end.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let left = self.until.saturating_duration_since(self.clock.now());
+        if left.is_zero() {
+            let seconds = LONGEST_PAGE.as_secs();
+            return Err(
+                self.failed(ErrorKind::Timeout, format!("it was not complete after {seconds} s"))
+            );
+        }
+        let patience = NO_PROGRESS.min(left);
+        match self.clock.within(patience, self.chunks.next()).await {
+            Some(next) => next.transpose(),
+            None => Err(self
+                .failed(ErrorKind::Timeout, format!("nothing came for {} s", patience.as_secs()))),
+        }
+    }
+
+    /// Calls `each` for every item that ends in this piece.
+    pub(super) fn split(
+        &mut self,
+        piece: &[u8],
+        each: &mut dyn FnMut(Part<'_>),
+    ) -> Result<(), Error> {
+        let outcome = self.splitter.push(piece, each);
+        outcome.map_err(|error| self.failed(ErrorKind::Decode, error.to_string()))
+    }
+
+    /// What stood beside the items.
+    pub(super) fn finish(self) -> Result<ListMeta, Error> {
+        let what = self.what;
+        self.splitter
+            .finish()
+            .map_err(|error| Error::new(ErrorKind::Decode, format!("cannot list {what}: {error}")))
+    }
+
+    fn failed(&self, kind: ErrorKind, why: String) -> Error {
+        Error::new(kind, format!("cannot list {}: {why}", self.what))
+    }
+}

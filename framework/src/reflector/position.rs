@@ -1,0 +1,76 @@
+//! How far a reflector has read.
+
+use std::cmp::Ordering;
+
+use crate::store::order;
+
+/// The newest version seen in this epoch, and whether a watch can go on from it.
+#[derive(Debug, Default)]
+pub(super) struct Position {
+    newest: Option<String>,
+    is_resumable: bool,
+}
+
+impl Position {
+    pub(super) fn newest(&self) -> Option<&str> {
+        self.newest.as_deref()
+    }
+
+    /// The version to watch from; `None`: list first.
+    pub(super) fn resume(&self) -> Option<&str> {
+        self.newest().filter(|_| self.is_resumable)
+    }
+
+    /// A list is complete as of `version`.
+    pub(super) fn begin(&mut self, version: &str) {
+        self.set(version);
+        self.is_resumable = true;
+    }
+
+    /// Goes forward to `version`; false when that is nothing new. Allocates nothing in the long run.
+    pub(super) fn advance(&mut self, version: &str) -> bool {
+        let newest = self.newest.as_deref().unwrap_or_default();
+        let is_news = !version.is_empty()
+            && !matches!(order(version, newest), Some(Ordering::Less | Ordering::Equal));
+        if is_news {
+            self.set(version);
+        }
+        is_news
+    }
+
+    /// A list must be made before the next watch.
+    pub(super) fn list_first(&mut self) {
+        self.is_resumable = false;
+    }
+
+    /// Another epoch begins.
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
+    }
+
+    fn set(&mut self, version: &str) {
+        let newest = self.newest.get_or_insert_default();
+        newest.clear();
+        newest.push_str(version);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_position_only_goes_forward_until_it_is_forgotten() {
+        let mut position = Position::default();
+        assert_eq!(position.resume(), None);
+        position.begin("9");
+        assert!(!position.advance("9") && !position.advance("8") && !position.advance(""));
+        assert!(position.advance("10"));
+        assert_eq!(position.resume(), Some("10"));
+        position.list_first();
+        assert_eq!((position.resume(), position.newest()), (None, Some("10")));
+        position.forget();
+        position.begin("3");
+        assert_eq!(position.resume(), Some("3"));
+    }
+}

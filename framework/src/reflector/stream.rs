@@ -1,0 +1,96 @@
+//! One watch under way: its clockwork.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::NO_PROGRESS;
+
+/// A watch that ended within this and told nothing is a failure, not an end.
+pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
+/// So often it is said that the end of a streaming list is missing.
+const REMINDER: Duration = Duration::from_secs(10);
+
+/// When things happened to a watch, and when to look up although nothing comes.
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) opened: Instant,
+    timeout: Duration,
+    /// Still in the first part of a streaming list?
+    pub(super) is_listing: bool,
+    /// The last complete frame; in the first part of a streaming list the last object.
+    last_frame: Instant,
+    /// Since when a frame is begun and not ended.
+    partial_since: Option<Instant>,
+    /// When it is said next that the end of the list is missing.
+    remind_at: Instant,
+    /// Versions gone forward.
+    pub(super) progress: usize,
+    /// Has it told something, or stayed open, so that it may be called healthy?
+    pub(super) is_confirmed: bool,
+}
+
+impl Stream {
+    pub(super) fn new(now: Instant, timeout: Duration, is_listing: bool) -> Self {
+        Self {
+            opened: now,
+            timeout,
+            is_listing,
+            last_frame: now,
+            partial_since: None,
+            remind_at: now + REMINDER,
+            progress: 0,
+            is_confirmed: false,
+        }
+    }
+
+    /// A frame ended at `now`. While the list lasts only its objects are progress: a server that
+    /// does not know streaming lists may send changes for ever.
+    pub(super) fn frame(&mut self, now: Instant, is_object: bool) {
+        if is_object || !self.is_listing {
+            self.last_frame = now;
+        }
+    }
+
+    /// After a read at `now`: is a frame begun, and is it another one than before?
+    pub(super) fn partial(&mut self, now: Instant, is_inside: bool, is_another: bool) {
+        let begun = self.partial_since.filter(|_| !is_another);
+        self.partial_since = is_inside.then(|| begun.unwrap_or(now));
+    }
+
+    /// When the next frame must have come.
+    pub(super) fn deadline(&self) -> Instant {
+        let patience = if self.is_listing { NO_PROGRESS } else { self.timeout + NO_PROGRESS };
+        let deadline = self.last_frame + patience;
+        // A6: a frame that drips in is a connection that hangs.
+        self.partial_since.map_or(deadline, |since| deadline.min(since + NO_PROGRESS))
+    }
+
+    /// When to look at it again without a frame.
+    pub(super) fn wake(&self) -> Instant {
+        let mut wake = self.deadline();
+        if !self.is_confirmed {
+            wake = wake.min(self.opened + VERY_SHORT);
+        }
+        if self.is_listing { wake.min(self.remind_at) } else { wake }
+    }
+
+    /// How long the end of the list has been missing, when it is time to say so.
+    pub(super) fn overdue(&mut self, now: Instant) -> Option<Duration> {
+        if !self.is_listing || now < self.remind_at {
+            return None;
+        }
+        self.remind_at = now + REMINDER;
+        Some(now - self.opened)
+    }
+
+    /// For how long nothing complete has come.
+    pub(super) fn quiet(&self, now: Instant) -> Duration {
+        now - self.last_frame
+    }
+
+    /// Did it end before it could tell anything?
+    pub(super) fn was_very_short(&self, now: Instant) -> bool {
+        now - self.opened < VERY_SHORT && self.progress == 0
+    }
+}

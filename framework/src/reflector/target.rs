@@ -1,0 +1,252 @@
+//! What a reflector fills.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use super::feed::{Feed, Sink};
+use super::handoff::StoreDelta;
+use crate::error::{Error, ErrorKind};
+use crate::resource::{ObjectKey, Resource};
+use crate::store::{self, Milestone};
+use crate::wire::Skim;
+
+/// An object as it came over the wire, borrowed from the bytes that were read.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    skim: &'a Skim<'a>,
+    bytes: &'a [u8],
+}
+
+impl<'a> Seen<'a> {
+    pub(super) fn new(skim: &'a Skim<'a>, bytes: &'a [u8]) -> Self {
+        Self { skim, bytes }
+    }
+
+    /// Namespace and name.
+    pub fn key(&self) -> ObjectKey {
+        ObjectKey::new(self.namespace(), self.name())
+    }
+
+    /// Namespace; `None` for kinds that have none.
+    pub fn namespace(&self) -> Option<&str> {
+        self.skim.namespace.as_deref()
+    }
+
+    /// Name.
+    pub fn name(&self) -> &str {
+        &self.skim.name
+    }
+
+    /// Uid; empty only for servers that give none.
+    pub fn uid(&self) -> &str {
+        &self.skim.uid
+    }
+
+    /// resourceVersion.
+    pub fn resource_version(&self) -> &str {
+        &self.skim.resource_version
+    }
+
+    /// The object's JSON as it came; of one that was too large only the beginning.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// Decodes the object.
+    ///
+    /// # Errors
+    /// [`Decode`](ErrorKind::Decode) when the bytes are no `K`.
+    pub fn decode<K: Resource>(&self) -> Result<K, Error> {
+        serde_json::from_slice(self.bytes).map_err(|error| {
+            let text = format!("{} does not decode into its type", self.key());
+            Error::new(ErrorKind::Decode, text).because(error)
+        })
+    }
+}
+
+/// Key and version only: the content may be a Secret's.
+impl fmt::Debug for Seen<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.key(), self.resource_version())
+    }
+}
+
+/// How far a reflector has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Step {
+    /// Everything up to this version has been told.
+    Reached,
+    /// The list is complete as of this version: what it did not show is gone.
+    Listed,
+    /// The list is complete but for items whose name could not be read: what it did not show may be
+    /// there still.
+    ListedInPart,
+    /// The kind is not served: everything is gone.
+    Absent,
+    /// The server's versions went backwards (a restored backup): versions seen before do not compare
+    /// with those that follow. The list that has just ended is void, and another one follows.
+    NewEpoch,
+}
+
+/// What a reflector fills. It is told everything in order, by one caller.
+///
+/// A list is a run: [`list_begins`](Self::list_begins), [`listed`](Self::listed) for each object, a
+/// [`Step::Listed`]; an object that no `listed`, `changed` or `kept` of the run has shown is gone
+/// then. A run may break off; the next `list_begins` begins another, and what the broken one told is
+/// true nevertheless.
+pub trait Target: Send {
+    /// A list begins.
+    fn list_begins(&mut self);
+
+    /// The object is there, says a list.
+    fn listed(&mut self, seen: &Seen<'_>);
+
+    /// The object was created or changed, says a watch.
+    fn changed(&mut self, seen: &Seen<'_>);
+
+    /// The object is gone; this is its last state.
+    fn deleted(&mut self, seen: &Seen<'_>);
+
+    /// The object is there, and its state is too large to be taken: what was known of it stays.
+    fn kept(&mut self, seen: &Seen<'_>);
+
+    /// Everything told so far belongs to this version.
+    fn reached(&mut self, step: Step, version: &str);
+
+    /// Called after each network read, which may have brought many objects: hands over what was
+    /// collected, and waits until more can be taken. The reflector reads no further meanwhile.
+    /// Dropping the future must lose nothing.
+    fn room(&mut self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    /// Asked when a resync is due ([`ReflectorOptions::resync`](super::ReflectorOptions::resync)):
+    /// is it wanted? True by default.
+    fn should_resync(&self) -> bool {
+        true
+    }
+
+    /// Tells its content again to whoever listens to it. Nothing by default.
+    ///
+    /// # Errors
+    /// Anything: the watch ends, and the state is listed anew after a pause.
+    fn resync(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl From<Step> for Milestone {
+    fn from(step: Step) -> Self {
+        match step {
+            Step::Reached => Self::Reached,
+            Step::Listed => Self::Listed,
+            Step::ListedInPart => Self::ListedInPart,
+            Step::Absent => Self::Absent,
+            Step::NewEpoch => Self::NewEpoch,
+        }
+    }
+}
+
+impl Target for Feed {
+    fn list_begins(&mut self) {
+        self.begin_run();
+    }
+
+    fn listed(&mut self, seen: &Seen<'_>) {
+        Feed::listed(self, seen.skim);
+    }
+
+    fn changed(&mut self, seen: &Seen<'_>) {
+        Feed::changed(self, seen.skim);
+    }
+
+    fn deleted(&mut self, seen: &Seen<'_>) {
+        self.delete(seen.skim);
+    }
+
+    fn kept(&mut self, seen: &Seen<'_>) {
+        self.keep(seen.skim);
+    }
+
+    fn reached(&mut self, step: Step, version: &str) {
+        if step == Step::NewEpoch {
+            self.run.epoch = self.run.epoch.saturating_add(1);
+            self.reuse = false;
+        }
+        self.mark(step.into(), version);
+        if matches!(step, Step::Listed | Step::ListedInPart) {
+            self.reuse = true;
+            self.is_initial = false;
+        }
+    }
+
+    fn room(&mut self) -> impl Future<Output = ()> + Send {
+        self.flush()
+    }
+}
+
+/// Fills a [`Store`](store::Store) directly, without listeners: made by
+/// [`Reflector::into_store`](super::Reflector::into_store).
+pub struct StoreTarget {
+    feed: Feed,
+}
+
+impl fmt::Debug for StoreTarget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StoreTarget({})", self.feed.store.info())
+    }
+}
+
+/// Deltas applied under one lock.
+const BATCH: usize = 128;
+
+/// Applies what comes, and tells nobody.
+struct Direct(Arc<store::Core>);
+
+impl Sink for Direct {
+    fn offer(&self, batch: &mut Vec<StoreDelta>) {
+        while batch.len() > BATCH {
+            let rest = batch.split_off(BATCH);
+            self.0.apply(std::mem::replace(batch, rest));
+        }
+        self.0.apply(std::mem::take(batch));
+    }
+}
+
+impl StoreTarget {
+    pub(super) fn new(store: Arc<store::Core>, namespace: Option<Arc<str>>) -> Self {
+        let sink = Arc::new(Direct(Arc::clone(&store)));
+        Self { feed: Feed::new(store, sink, 0, namespace) }
+    }
+}
+
+impl Target for StoreTarget {
+    fn list_begins(&mut self) {
+        Target::list_begins(&mut self.feed);
+    }
+
+    fn listed(&mut self, seen: &Seen<'_>) {
+        Target::listed(&mut self.feed, seen);
+    }
+
+    fn changed(&mut self, seen: &Seen<'_>) {
+        Target::changed(&mut self.feed, seen);
+    }
+
+    fn deleted(&mut self, seen: &Seen<'_>) {
+        Target::deleted(&mut self.feed, seen);
+    }
+
+    fn kept(&mut self, seen: &Seen<'_>) {
+        Target::kept(&mut self.feed, seen);
+    }
+
+    fn reached(&mut self, step: Step, version: &str) {
+        Target::reached(&mut self.feed, step, version);
+    }
+
+    fn room(&mut self) -> impl Future<Output = ()> + Send {
+        self.feed.flush()
+    }
+}

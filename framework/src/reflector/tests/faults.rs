@@ -1,0 +1,422 @@
+//! The fault catalogue's rows that are the reflector's: ids are those of the book.
+
+use tracing::Level;
+
+use super::*;
+use crate::client::tests::capture::Captured;
+use crate::metrics::names;
+use crate::reflector::{Served, Serving};
+
+/// A list of `items` objects of `size` bytes that is made while it is read, a piece at a time.
+#[derive(Debug)]
+struct Endless {
+    items: usize,
+    size: usize,
+    streams: bool,
+}
+
+impl ListWatch for Endless {
+    fn open(&self, read: Read) -> Opening<'_> {
+        let (items, size) = (self.items, self.size);
+        let is_page = matches!(read, Read::Page { .. });
+        let (sender, receiver) = tokio::sync::mpsc::channel(1);
+        tokio::spawn(async move {
+            let mut pieces = (0..items).map(|i| {
+                let object = shown(&format!("o{i}"), 5, &"x".repeat(size));
+                if is_page { format!("{object},") } else { frame("ADDED", &object) }
+            });
+            let (before, after) = if is_page {
+                let last = shown("last", 5, "x");
+                (
+                    r#"{"items":["#.to_owned(),
+                    format!(r#"{last}],"metadata":{{"resourceVersion":"9"}}}}"#),
+                )
+            } else {
+                (String::new(), end_mark(9, "true"))
+            };
+            let mut next = Some(before);
+            while let Some(piece) = next {
+                if sender.send(Ok(piece.into())).await.is_err() {
+                    return;
+                }
+                next = pieces.next();
+            }
+            let _ = sender.send(Ok(after.into())).await;
+        });
+        Box::pin(async move { Ok(Chunks::from(receiver)) })
+    }
+
+    fn streams_lists(&self) -> bool {
+        self.streams
+    }
+}
+
+/// Looks at each object and keeps none.
+struct Counting(Arc<Mutex<usize>>);
+
+impl Target for Counting {
+    fn list_begins(&mut self) {}
+    fn listed(&mut self, _: &Seen<'_>) {
+        *self.0.lock() += 1;
+    }
+    fn changed(&mut self, _: &Seen<'_>) {}
+    fn deleted(&mut self, _: &Seen<'_>) {}
+    fn kept(&mut self, _: &Seen<'_>) {}
+    fn reached(&mut self, _: Step, _: &str) {}
+}
+
+#[test]
+fn a12_a_list_costs_the_memory_of_one_object_and_one_read_whatever_its_size() {
+    const ITEMS: usize = 4000;
+    const SIZE: usize = 8192;
+    for streams in [true, false] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let seen = Arc::<Mutex<usize>>::default();
+        let counted = allocation_counter::measure(|| {
+            runtime.block_on(async {
+                let source = Arc::new(Endless { items: ITEMS, size: SIZE, streams });
+                let reflector = Reflector::new(info(), source, Counting(Arc::clone(&seen)));
+                let status = reflector.status();
+                let stop = CancellationToken::new();
+                let watch = status.wait_for(|state| *state == State::Watching);
+                tokio::select! {
+                    biased;
+                    () = reflector.run(stop) => {}
+                    _ = watch => {}
+                }
+            });
+        });
+        assert!(*seen.lock() >= ITEMS, "{} items", seen.lock());
+        let (most, whole) = (counted.bytes_max, (ITEMS * SIZE) as u64);
+        assert!(most < 400_000 && whole > 30_000_000, "{most} bytes at most, of {whole}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a13_an_object_beyond_the_frame_limit_keeps_its_old_state_and_delays_nobody() {
+    for streams in [true, false] {
+        let source = source();
+        source.put(&map("huge", "small")).unwrap();
+        let options = ReflectorOptions::new().frame_limit(1000).streaming(streams);
+        let rig = Rig::synced(source, options).await;
+        rig.source.put(&map("huge", &"x".repeat(2000))).unwrap();
+        rig.source.put(&map("fine", &"x".repeat(500))).unwrap();
+        eventually("the next one comes", || rig.value("fine").is_some()).await;
+        assert_eq!(rig.value("huge").as_deref(), Some("small"));
+        rig.source.expire();
+        rig.source.break_watches();
+        eventually("it is listed again", || rig.lists() == 2).await;
+        rig.watching().await;
+        assert_eq!(rig.value("huge").as_deref(), Some("small"), "a list does not take it back");
+        let dropped =
+            rig.seams.metrics.counted(&names::INFORMER_DROPPED, &["configmaps", "too_large"]);
+        assert_eq!(dropped, 2);
+        rig.source.delete(Some("n"), "huge");
+        eventually("its deletion counts", || rig.value("huge").is_none()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a15_a_missing_right_is_named_with_its_verb_and_ends_by_itself() {
+    for (streams, verb) in [(true, "watch"), (false, "list")] {
+        let source = source();
+        source.script(|_, _| Some(Answer::status(403, "Forbidden")));
+        let options = ReflectorOptions::new().streaming(streams);
+        let rig = Rig::start(source, options);
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        let State::Degraded(why) = rig.status.get() else { panic!("{:?}", rig.status.get()) };
+        assert!(why.contains(&format!("grant the verb {verb} on configmaps")), "{why}");
+        let requests = rig.source.requests().len();
+        assert!(requests < 20, "{requests} requests in two minutes are no storm");
+        rig.source.heal();
+        let started = Instant::now();
+        rig.watching().await;
+        assert!(started.elapsed() <= Duration::from_secs(30), "{:?}", started.elapsed());
+    }
+    // 401: it is not a right that is missing.
+    let source = source();
+    source.script(|_, _| Some(Answer::status(401, "Unauthorized")));
+    let rig = Rig::start(source, ReflectorOptions::new());
+    let state = rig.status.wait_for(|state| matches!(state, State::Degraded(_))).await;
+    assert!(state.to_string().contains("does not accept the credentials"), "{state}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b1_a_watch_closed_at_once_for_ever_costs_a_request_in_four_seconds_at_most() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    source.script(|_, read| match read {
+        Read::Page { .. } => None,
+        _ => body(&[]),
+    });
+    let rig = Rig::start(source, ReflectorOptions::new());
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(rig.value("a").as_deref(), Some("1"), "a list in pages gives a view");
+    let early = rig.source.requests().len();
+    tokio::time::sleep(Duration::from_secs(1200)).await;
+    let late = rig.source.requests().len() - early;
+    assert!(early <= 30, "{early} requests in the first minute");
+    assert!((20..=300).contains(&late), "{late} requests in twenty minutes");
+    assert!(rig.status.get().to_string().contains("closed at once"), "{}", rig.status.get());
+    let short = rig.seams.metrics.counted(&names::INFORMER_VERY_SHORT, &["configmaps"]);
+    assert!(short > 20, "{short} counted");
+    rig.source.heal();
+    rig.source.put(&map("b", "1")).unwrap();
+    let took = eventually("it goes on", || rig.value("b").is_some()).await;
+    assert!(took <= Duration::from_secs(30), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b2_a_history_that_is_gone_is_answered_by_a_list_that_finds_what_was_missed() {
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    for name in ["kept", "gone", "changed"] {
+        rig.source.put(&map(name, "1")).unwrap();
+    }
+    eventually("they come", || rig.store.len() == 3).await;
+    let kept = rig.store.get(&ObjectKey::new(Some("n"), "kept")).unwrap();
+    rig.source.lose(Some("n"), "gone");
+    rig.source.put(&map("changed", "2")).unwrap();
+    rig.source.send(error_frame(410, "Expired"));
+    let took = eventually("it is listed", || rig.lists() == 2).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    eventually("the view is right", || rig.store.len() == 2).await;
+    assert_eq!(rig.value("changed").as_deref(), Some("2"));
+    let now = rig.store.get(&ObjectKey::new(Some("n"), "kept")).unwrap();
+    assert!(kept.is_same(&now), "what did not change is not even copied");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
+    for (code, reason, lists, cause) in [
+        (500, "InternalError", 1, ""),
+        (503, "ServiceUnavailable", 1, ""),
+        (429, "TooManyRequests", 1, ""),
+        (410, "Gone", 2, "expired"),
+        (500, "StorageReadError", 2, "storage_read_error"),
+        (400, "BadRequest", 2, "refused"),
+        (418, "", 2, "refused"),
+    ] {
+        let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+        rig.source.send(error_frame(code, reason));
+        rig.asked(2).await;
+        rig.source.put(&map("a", "1")).unwrap();
+        eventually("it goes on", || rig.value("a").is_some()).await;
+        assert_eq!(rig.lists(), lists, "{code} {reason}");
+        if !cause.is_empty() {
+            let labels = ["configmaps", cause];
+            let counted = rig.seams.metrics.counted(&names::INFORMER_RELISTS, &labels);
+            assert_eq!(counted, 1, "{code} {reason}");
+        }
+        rig.stopped().await;
+    }
+    // An ERROR frame that is no Status.
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    rig.source.send(frame("ERROR", r#""oops""#));
+    eventually("it lists", || rig.lists() == 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn b4_pages_that_expire_before_they_are_read_lead_to_a_whole_list_at_once() {
+    let source = source().without_streaming_lists();
+    for i in 0..1200 {
+        source.put(&map(&format!("{i:04}"), "1")).unwrap();
+    }
+    source.script(|_, read| match read {
+        Read::Page { continue_token: Some(_), .. } => Some(Answer::status(410, "Expired")),
+        _ => None,
+    });
+    let started = Instant::now();
+    let rig = Rig::synced(source, ReflectorOptions::new()).await;
+    assert_eq!((started.elapsed(), rig.store.len()), (Duration::ZERO, 1200));
+    let whole = Read::Page { resource_version: None, limit: None, continue_token: None };
+    assert_eq!(rig.reads()[2], whole, "{:?}", rig.reads());
+    let count = |cause| rig.seams.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", cause]);
+    assert_eq!((count("initial"), count("expired_page")), (1, 1));
+    let items = rig.seams.metrics.counted(&names::INFORMER_LISTED, &["configmaps"]);
+    assert_eq!(items, 500 + 1200, "progress is counted while a list is read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b4_a_list_that_never_comes_to_its_end_is_degraded_and_tried_in_every_way() {
+    let source = source();
+    for i in 0..600 {
+        source.put(&map(&format!("{i:04}"), "1")).unwrap();
+    }
+    source.script(|_, read| match read {
+        Read::StreamingList { .. } => hang(&[]).filter(|_| false).or_else(|| body(&[])),
+        Read::Page { continue_token: Some(_), .. } => Some(Answer::status(410, "Expired")),
+        Read::Page { limit: None, .. } => Some(Answer::status(504, "Timeout")),
+        _ => None,
+    });
+    let rig = Rig::start(source, ReflectorOptions::new());
+    let state = rig.status.wait_for(|state| matches!(state, State::Degraded(_))).await;
+    assert!(state.to_string().contains("the list has failed 5 times in a row"), "{state}");
+    let reads = rig.reads();
+    assert!(reads.iter().filter(|read| is_stream(read)).count() > 2, "streams are tried again");
+    assert!(reads.iter().any(|read| matches!(read, Read::Page { limit: None, .. })));
+    rig.source.heal();
+    rig.watching().await;
+    assert_eq!(rig.store.len(), 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b5_a_stream_whose_list_never_ends_is_given_up_said_so_and_remembered() {
+    let (log, _guard) = Captured::at(Level::WARN);
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    // A server that takes no notice: the objects, then changes for ever, and no end mark.
+    let objects = [frame("ADDED", &shown("a", 11, "1"))];
+    source.script(move |_, read| if is_stream(read) { hang(&objects) } else { None });
+    let rig = Rig::start(source, ReflectorOptions::new());
+    for version in 20..30 {
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        rig.source.send(frame("MODIFIED", &shown("a", version, "2")));
+        assert_eq!(rig.status.get(), State::Listing, "not in step before the end mark");
+    }
+    let started = Instant::now();
+    rig.watching().await;
+    assert!(started.elapsed() <= Duration::from_secs(11), "{:?}", started.elapsed());
+    let reminders = log.with("ends the streaming list has not come");
+    assert_eq!(reminders.len(), 2, "one each 10 s: {reminders:?}");
+    for _ in 0..3 {
+        rig.source.expire();
+        rig.source.break_watches();
+        let lists = rig.lists();
+        eventually("it is listed again", || rig.lists() > lists).await;
+    }
+    let streams = rig.reads().iter().filter(|read| is_stream(read)).count();
+    assert_eq!(streams, 1, "it is not asked again for what it does not speak");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b6_older_and_repeated_frames_move_neither_the_store_nor_the_position() {
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    rig.source.put(&map("a", "1")).unwrap();
+    rig.source.put(&map("a", "2")).unwrap();
+    eventually("it comes", || rig.value("a").as_deref() == Some("2")).await;
+    rig.source.send(frame("MODIFIED", &shown("a", 12, "again")));
+    rig.source.send(frame("MODIFIED", &shown("a", 11, "older")));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(rig.value("a").as_deref(), Some("2"));
+    rig.source.break_watches();
+    rig.asked(2).await;
+    assert_eq!(versions(&rig.reads())[1], "watch 12");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b7_the_first_view_is_a_consistent_read_unless_an_old_one_was_asked_for() {
+    for streams in [true, false] {
+        for (stale_ok, expected) in [(false, "-"), (true, "0")] {
+            let options = ReflectorOptions::new().streaming(streams).stale_ok(stale_ok);
+            let rig = Rig::synced(source(), options).await;
+            assert_eq!(versions(&rig.reads())[0], expected, "{streams} {stale_ok}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b8_versions_that_go_backwards_begin_an_epoch_in_which_everything_is_read_anew() {
+    for stale_ok in [false, true] {
+        let (log, _guard) = Captured::at(Level::WARN);
+        let options = ReflectorOptions::new().stale_ok(stale_ok);
+        let rig = Rig::synced(source(), options).await;
+        for i in 0..30 {
+            rig.source.put(&map("a", &i.to_string())).unwrap();
+        }
+        rig.source.put(&map("lost", "1")).unwrap();
+        eventually("they come", || rig.store.len() == 2).await;
+        rig.source.lose(Some("n"), "lost");
+        rig.source.restore(11);
+        rig.source.put(&map("a", "restored")).unwrap();
+        rig.source.send(error_frame(410, "Expired"));
+        eventually("the older state is taken", || rig.version("a").as_deref() == Some("12")).await;
+        assert_eq!(rig.value("a").as_deref(), Some("restored"));
+        eventually("what is gone is gone", || rig.store.len() == 1).await;
+        rig.source.put(&map("a", "later")).unwrap();
+        eventually("it goes on", || rig.value("a").as_deref() == Some("later")).await;
+        assert_eq!(log.with("went backwards").len(), 1);
+        let count =
+            rig.seams.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", "new_epoch"]);
+        assert_eq!(count, 1);
+    }
+}
+
+/// A source that knows whether its kind is served, and counts the questions.
+#[derive(Debug)]
+struct Discovered {
+    source: MemorySource,
+    served: Mutex<Served>,
+    looks: Mutex<usize>,
+}
+
+impl ListWatch for Discovered {
+    fn open(&self, read: Read) -> Opening<'_> {
+        self.source.open(read)
+    }
+
+    fn is_served(&self) -> Serving<'_> {
+        *self.looks.lock() += 1;
+        let served = *self.served.lock();
+        Box::pin(async move { served })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_seconds() {
+    let (log, _guard) = Captured::at(Level::WARN);
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    let discovered = Arc::new(Discovered {
+        source: source.clone(),
+        served: Mutex::new(Served::No),
+        looks: Mutex::default(),
+    });
+    let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
+    let rig = Rig::over(over, source, ReflectorOptions::new());
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(matches!(rig.status.get(), State::Absent(_)), "{}", rig.status.get());
+    assert_eq!(rig.source.requests().len(), 1, "nothing is listed that is not there");
+    let looks = *discovered.looks.lock();
+    assert!((60..=120).contains(&looks), "{looks} looks in 300 s");
+    assert_eq!(log.lines().len(), 1, "one line per change of state: {:?}", log.lines());
+    // The group version lists the kind a little before it is served.
+    *discovered.served.lock() = Served::Yes;
+    let started = Instant::now();
+    eventually("it is tried", || rig.source.requests().len() > 2).await;
+    rig.source.heal();
+    rig.watching().await;
+    assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
+    assert_eq!(rig.value("a").as_deref(), Some("1"));
+    // The kind goes again: so do its objects.
+    rig.source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    rig.source.close_watches();
+    eventually("its objects are gone", || rig.store.is_empty()).await;
+    *discovered.served.lock() = Served::Unknown;
+    rig.source.heal();
+    let took = eventually("it is found without discovery", || rig.store.len() == 1).await;
+    assert!(took <= Duration::from_secs(5), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b15_the_age_of_the_view_is_known_by_events_and_bookmarks() {
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    let began = Instant::now();
+    let ages = || {
+        let fresh = rig.status.freshness();
+        (began.max(fresh.heard.unwrap()) - began, began.max(fresh.advanced.unwrap()) - began)
+    };
+    let seconds = Duration::from_secs;
+    tokio::time::sleep(seconds(40)).await;
+    rig.source.bookmark();
+    tokio::time::sleep(seconds(1)).await;
+    assert_eq!(ages(), (seconds(40), seconds(40)));
+    // Something is heard, and nothing new.
+    tokio::time::sleep(seconds(9)).await;
+    rig.source.send(frame("MODIFIED", &shown("a", 12, "old")));
+    tokio::time::sleep(seconds(10)).await;
+    assert_eq!(ages(), (seconds(50), seconds(40)));
+    rig.source.put(&map("a", "1")).unwrap();
+    tokio::time::sleep(seconds(5)).await;
+    assert_eq!(ages(), (seconds(60), seconds(60)));
+}

@@ -1,0 +1,239 @@
+//! The reflector by itself, against a scripted source, on the paused clock.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Answer, Chunks, ListWatch, MemorySource, Opening, Read, Reflector, ReflectorOptions, Seen,
+    State, Status, Step, StoreTarget, Target, Trouble,
+};
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::error::Error;
+use crate::metrics::Metrics;
+use crate::resource::{ObjectKey, ResourceInfo};
+use crate::seams::Seams;
+use crate::store::Store;
+
+mod faults;
+mod lists;
+mod memory;
+mod pages;
+mod streams;
+mod watches;
+
+fn info() -> ResourceInfo {
+    ResourceInfo::of::<ConfigMap>()
+}
+
+fn seams() -> Seams {
+    Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
+}
+
+fn source() -> MemorySource {
+    MemorySource::new(info())
+}
+
+/// A config map `n/name`.
+fn map(name: &str, value: &str) -> Value {
+    json!({"metadata": {"namespace": "n", "name": name}, "data": {"k": value}})
+}
+
+/// The object's text in the version, as a frame shows it.
+fn shown(name: &str, version: u64, value: &str) -> String {
+    format!(
+        r#"{{"kind":"ConfigMap","apiVersion":"v1","metadata":{{"namespace":"n","name":"{name}","uid":"u-{name}","resourceVersion":"{version}"}},"data":{{"k":"{value}"}}}}"#
+    )
+}
+
+fn frame(event: &str, object: &str) -> String {
+    format!("{{\"type\":\"{event}\",\"object\":{object}}}\n")
+}
+
+fn error_frame(code: u16, reason: &str) -> String {
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure",
+        "code": code, "reason": reason, "message": "scripted"});
+    frame("ERROR", &status.to_string())
+}
+
+fn end_mark(version: u64, value: &str) -> String {
+    let mark = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {
+        "resourceVersion": version.to_string(), "annotations": {"k8s.io/initial-events-end": value}}});
+    frame("BOOKMARK", &mark.to_string())
+}
+
+fn body(pieces: &[String]) -> Option<Answer> {
+    Some(Answer::Body(pieces.iter().map(|piece| piece.clone().into()).collect()))
+}
+
+fn hang(pieces: &[String]) -> Option<Answer> {
+    Some(Answer::Hang(pieces.iter().map(|piece| piece.clone().into()).collect()))
+}
+
+fn is_stream(read: &Read) -> bool {
+    matches!(read, Read::StreamingList { .. })
+}
+
+/// A reflector that fills a store, running.
+struct Rig {
+    source: MemorySource,
+    store: Store<ConfigMap>,
+    status: Arc<Status>,
+    troubles: Arc<Mutex<Vec<Trouble>>>,
+    seams: Seams,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Rig {
+    fn start(source: MemorySource, options: ReflectorOptions) -> Self {
+        let over = Arc::new(source.clone());
+        Self::over(over, source, options)
+    }
+
+    /// Reads from `over`, which reads from `source` in the end.
+    fn over(over: Arc<dyn ListWatch>, source: MemorySource, options: ReflectorOptions) -> Self {
+        let seams = seams();
+        let (reflector, store): (Reflector<StoreTarget>, _) = Reflector::into_store(info(), over);
+        let troubles = Arc::<Mutex<Vec<Trouble>>>::default();
+        let told = Arc::clone(&troubles);
+        let reflector = reflector
+            .seams(seams.clone())
+            .options(options)
+            .on_trouble(move |trouble| told.lock().push(trouble.clone()));
+        let status = reflector.status();
+        let stop = CancellationToken::new();
+        let task = tokio::spawn(reflector.run(stop.clone()));
+        Self { source, store, status, troubles, seams, stop, task }
+    }
+
+    /// Running and in step.
+    async fn synced(source: MemorySource, options: ReflectorOptions) -> Self {
+        let rig = Self::start(source, options);
+        rig.watching().await;
+        rig
+    }
+
+    async fn watching(&self) {
+        let watching = self.status.wait_for(|state| *state == State::Watching);
+        tokio::time::timeout(Duration::from_secs(900), watching).await.expect("it syncs");
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        let object = self.store.get(&ObjectKey::new(Some("n"), name))?.get().ok()?;
+        object.data.as_ref()?.get("k").cloned()
+    }
+
+    fn version(&self, name: &str) -> Option<String> {
+        let object = self.store.get(&ObjectKey::new(Some("n"), name))?;
+        Some(object.head().resource_version().to_owned())
+    }
+
+    fn reads(&self) -> Vec<Read> {
+        self.source.requests().into_iter().map(|(_, read)| read).collect()
+    }
+
+    /// Requests that were lists, streaming ones included.
+    fn lists(&self) -> usize {
+        self.reads().iter().filter(|read| !matches!(read, Read::Watch { .. })).count()
+    }
+
+    /// Waits until so many requests were made.
+    async fn asked(&self, requests: usize) -> Duration {
+        eventually("the requests are made", || self.source.requests().len() >= requests).await
+    }
+
+    async fn stopped(self) {
+        self.stop.cancel();
+        let ended = tokio::time::timeout(Duration::from_millis(1), self.task).await;
+        ended.expect("it stops at once").expect("it does not panic");
+        assert_eq!(self.status.get(), State::Stopped);
+    }
+}
+
+/// The versions that each request named, in order; `-` for none.
+fn versions(reads: &[Read]) -> Vec<String> {
+    let version = |read: &Read| match read {
+        Read::Page { resource_version, .. } | Read::StreamingList { resource_version, .. } => {
+            resource_version.clone().unwrap_or_else(|| "-".to_owned())
+        }
+        Read::Watch { resource_version, .. } => format!("watch {resource_version}"),
+    };
+    reads.iter().map(version).collect()
+}
+
+/// Waits in virtual time; returns how long it took.
+#[track_caller]
+fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<Output = Duration> {
+    let caller = std::panic::Location::caller();
+    async move {
+        let started = Instant::now();
+        while !condition() {
+            let waited = started.elapsed();
+            assert!(waited < Duration::from_secs(900), "never happened: {what} ({caller})");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        started.elapsed()
+    }
+}
+
+/// A target that notes what it is told.
+#[derive(Clone, Default)]
+struct Noted {
+    lines: Arc<Mutex<Vec<String>>>,
+    resync_fails: bool,
+    wants_no_resync: bool,
+}
+
+impl Noted {
+    fn note(&self, line: String) {
+        self.lines.lock().push(line);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.lines.lock())
+    }
+}
+
+impl Target for Noted {
+    fn list_begins(&mut self) {
+        self.note("list".to_owned());
+    }
+
+    fn listed(&mut self, seen: &Seen<'_>) {
+        self.note(format!("={}", seen.name()));
+    }
+
+    fn changed(&mut self, seen: &Seen<'_>) {
+        self.note(format!("~{}", seen.name()));
+    }
+
+    fn deleted(&mut self, seen: &Seen<'_>) {
+        self.note(format!("-{}", seen.name()));
+    }
+
+    fn kept(&mut self, seen: &Seen<'_>) {
+        self.note(format!("!{}", seen.name()));
+    }
+
+    fn reached(&mut self, step: Step, version: &str) {
+        self.note(format!("{step:?} {version}"));
+    }
+
+    fn should_resync(&self) -> bool {
+        !self.wants_no_resync
+    }
+
+    fn resync(&mut self) -> Result<(), Error> {
+        self.note("resync".to_owned());
+        let failed = || Error::new(crate::ErrorKind::Other, "the store is broken");
+        if self.resync_fails { Err(failed()) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,10 @@
+//! The few primitives with which threads and tasks meet: a lock, and a notification for tasks.
+//!
+//! Code that hands work from one task to another takes them from here and from nowhere else, so
+//! that `tests/models` can compile the same source against primitives that try every interleaving.
+//!
+//! No channels and no condition variables: what waits is a task, and what it waits for is a look at
+//! state under a lock.
+
+pub(crate) use parking_lot::Mutex;
+pub(crate) use tokio::sync::Notify;

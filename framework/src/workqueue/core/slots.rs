@@ -1,0 +1,137 @@
+//! A slab of slots and a hash table that finds a key's slot; its order shows nowhere.
+
+use std::hash::{BuildHasher, Hash};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+
+use super::Slot;
+
+/// So many slots are kept for later although none is in use.
+const KEPT: usize = 4096;
+
+/// The number of a slot. It names the same key until the key rests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::workqueue) struct Ticket(u32);
+
+/// Slots by key and by number.
+#[derive(Debug)]
+pub(super) struct Slots<T> {
+    hasher: FixedState,
+    table: HashTable<u32>,
+    entries: Vec<Entry<T>>,
+    free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    hash: u64,
+    /// `None` while the slot is free.
+    key: Option<T>,
+    slot: Slot,
+}
+
+impl<T: Hash + Eq> Slots<T> {
+    /// No slots; `seed` decides where keys lie in the table.
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            hasher: FixedState::with_seed(seed),
+            table: HashTable::new(),
+            entries: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+
+    /// Number of keys that have a slot.
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// The slot of `key`, and whether it was made just now.
+    pub(super) fn enter(&mut self, key: T) -> (Ticket, bool) {
+        let Self { hasher, table, entries, free } = self;
+        let hash = hasher.hash_one(&key);
+        let is_key = |at: &u32| entries[*at as usize].key.as_ref() == Some(&key);
+        if let Some(at) = table.find(hash, is_key) {
+            return (Ticket(*at), false);
+        }
+        let entry = Entry { hash, key: Some(key), slot: Slot::resting() };
+        let at = match free.pop() {
+            Some(at) => {
+                entries[at as usize] = entry;
+                at
+            }
+            None => {
+                entries.push(entry);
+                u32::try_from(entries.len() - 1).expect("fewer than 2^32 keys")
+            }
+        };
+        table.insert_unique(hash, at, |at| entries[*at as usize].hash);
+        (Ticket(at), true)
+    }
+
+    /// The slot of that number.
+    pub(super) fn get(&self, ticket: Ticket) -> &Slot {
+        &self.entries[ticket.0 as usize].slot
+    }
+
+    /// The slot of that number, to change it.
+    pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut Slot {
+        &mut self.entries[ticket.0 as usize].slot
+    }
+
+    /// The key whose slot that is; `None` when the slot is free.
+    pub(super) fn key(&self, ticket: Ticket) -> Option<&T> {
+        self.entries[ticket.0 as usize].key.as_ref()
+    }
+
+    /// The key rests: its slot is free for another. Returns the key, for the caller to drop.
+    pub(super) fn leave(&mut self, ticket: Ticket) -> Option<T> {
+        let entry = &mut self.entries[ticket.0 as usize];
+        let key = entry.key.take()?;
+        entry.slot = Slot::resting();
+        if let Ok(found) = self.table.find_entry(entry.hash, |at| *at == ticket.0) {
+            found.remove();
+        }
+        self.free.push(ticket.0);
+        if self.table.is_empty() && self.entries.len() > KEPT {
+            (self.table, self.entries, self.free) = (HashTable::new(), Vec::new(), Vec::new());
+        }
+        Some(key)
+    }
+
+    #[cfg(test)]
+    pub(super) fn find(&self, key: &T) -> Option<Ticket> {
+        let hash = self.hasher.hash_one(key);
+        let is_key = |at: &u32| self.entries[*at as usize].key.as_ref() == Some(key);
+        self.table.find(hash, is_key).copied().map(Ticket)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_that_became_free_is_used_again() {
+        let mut slots = Slots::new(1);
+        let (first, is_new) = slots.enter("a");
+        assert!(is_new);
+        assert_eq!(slots.enter("a"), (first, false));
+        assert_eq!(slots.leave(first), Some("a"));
+        assert_eq!(slots.leave(first), None);
+        assert_eq!(slots.enter("b"), (first, true));
+        assert_eq!((slots.find(&"a"), slots.find(&"b")), (None, Some(first)));
+    }
+
+    #[test]
+    fn after_a_flood_of_keys_the_memory_is_given_back() {
+        let mut slots = Slots::new(1);
+        let tickets: Vec<_> = (0..2 * KEPT).map(|key| slots.enter(key).0).collect();
+        for (key, ticket) in tickets.into_iter().enumerate() {
+            assert_eq!(slots.leave(ticket), Some(key));
+        }
+        assert_eq!((slots.len(), slots.entries.capacity(), slots.free.capacity()), (0, 0, 0));
+    }
+}

@@ -1,0 +1,79 @@
+// The driver over controller-runtime and client-go: a manager whose reconciler gets its object from
+// the cache, or a shared informer alone.
+//
+//	peers-go --server URL --control ADDRESS --kind pod --n 10000 --mode json|protobuf
+//	         --work cache|controller --phases sync,events:60000
+//	peers-go encode --server URL --out FILE       Pods of the load generator, in protobuf
+//
+// Mode "protobuf" is what both libraries do by default with built-in kinds; "json" forces the content
+// type. Custom resources are always JSON.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+)
+
+type options struct {
+	server, control, kind, mode, out string
+	objects                          uint64
+	controller                       bool
+	phases                           []string
+}
+
+func read(words []string) options {
+	o := options{kind: "pod", mode: "protobuf", objects: 10000, phases: []string{"sync"}}
+	for at := 0; at+1 < len(words); at += 2 {
+		value := words[at+1]
+		switch strings.TrimLeft(words[at], "-") {
+		case "server":
+			o.server = value
+		case "control":
+			o.control = value
+		case "kind":
+			o.kind = value
+		case "mode":
+			o.mode = value
+		case "out":
+			o.out = value
+		case "n":
+			o.objects = number(value)
+		case "work":
+			o.controller = value == "controller"
+		case "phases":
+			o.phases = strings.Split(value, ",")
+		}
+	}
+	return o
+}
+
+func number(text string) uint64 {
+	value, err := strconv.ParseUint(text, 10, 64)
+	check(err)
+	return value
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "peers-go:", err)
+		os.Exit(1)
+	}
+}
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "encode" {
+		o := read(os.Args[2:])
+		check(encode(o.server, o.out))
+		return
+	}
+	o := read(os.Args[1:])
+	var s subject
+	if o.controller {
+		s = newManager(o)
+	} else {
+		s = newInformer(o)
+	}
+	check(run(o, s))
+}

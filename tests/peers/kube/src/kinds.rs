@@ -1,0 +1,64 @@
+//! The kinds, and what a reconcile reads of them.
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::{CustomResource, Resource, ResourceExt};
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+/// A custom resource of about 1 KB.
+#[derive(CustomResource, Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "peers.example.dev",
+    version = "v1",
+    kind = "Widget",
+    namespaced,
+    status = "WidgetStatus"
+)]
+pub struct WidgetSpec {
+    host: String,
+    paths: Vec<String>,
+    replicas: i32,
+    size: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WidgetStatus {
+    conditions: Vec<WidgetCondition>,
+    observed_generation: i64,
+    ready_replicas: i32,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WidgetCondition {
+    last_transition_time: String,
+    message: String,
+    reason: String,
+    status: String,
+    r#type: String,
+}
+
+/// A kind as the driver uses it.
+pub trait Read:
+    Resource<DynamicType = ()> + Clone + std::fmt::Debug + DeserializeOwned + Send + Sync + 'static
+{
+    /// Its resourceVersion.
+    fn version(&self) -> &str {
+        self.meta().resource_version.as_deref().unwrap_or_default()
+    }
+
+    /// When this version was written.
+    fn stamp(&self) -> Option<u64> {
+        self.annotations().get(measure::STAMP)?.parse().ok()
+    }
+
+    /// Does it belong to the app?
+    fn is_of(&self, app: &str) -> bool {
+        self.labels().get("app").is_some_and(|value| value == app)
+    }
+}
+
+impl Read for Pod {}
+impl Read for Widget {}

@@ -1,0 +1,35 @@
+//! What every Rust driver measures, and how it talks to the load generator.
+//!
+//! A driver is told a script of phases; for each it prints one line of JSON. What is asked of a
+//! framework hides behind [`Subject`], so that all of them are measured by the same code. The Go
+//! driver (`go/`) does the same by its own hand.
+
+mod control;
+mod figures;
+mod meter;
+mod run;
+mod script;
+
+pub use control::{Control, Started};
+pub use figures::{Line, Window, nanos, resident};
+pub use meter::Meter;
+pub use run::{Subject, Work, run};
+pub use script::{Args, Kind, Phase};
+
+/// The version in an object's `resourceVersion`.
+pub fn version(text: &str) -> u64 {
+    text.parse().unwrap_or_default()
+}
+
+/// One entry of the hash over a whole cache: FNV-1a of `namespace/name=version`. Entries are added up
+/// with wrapping, so their order does not matter.
+pub fn fingerprint(namespace: &str, name: &str, version: &str) -> u64 {
+    let parts = [namespace, "/", name, "=", version];
+    let bytes = parts.iter().flat_map(|part| part.bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+/// The annotation that carries the time of writing, in nanoseconds of the monotonic clock.
+pub const STAMP: &str = "peers.example.dev/stamp";

@@ -1,0 +1,109 @@
+//! What a driver is asked to do: `--server URL --control ADDRESS --kind pod --n 10000 --mode compact
+//! --work cache --phases sync,events:60000`.
+
+use std::collections::BTreeMap;
+
+/// The kind of the objects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Pods of 8.4 KB.
+    Pod,
+    /// Custom resources of 1 KB.
+    Widget,
+}
+
+/// A driver's arguments.
+#[derive(Clone, Debug)]
+pub struct Args {
+    /// Where the API is served.
+    pub server: String,
+    /// Where the load generator takes commands.
+    pub control: String,
+    /// The kind.
+    pub kind: Kind,
+    /// How many objects there are.
+    pub objects: u64,
+    /// How the driver keeps them; its own business.
+    pub mode: String,
+    /// Through a controller, or into the cache only?
+    pub controller: bool,
+    /// What to do, in order.
+    pub phases: Vec<Phase>,
+}
+
+/// One phase.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// Until the cache is complete and, with a controller, everything was reconciled once.
+    Sync,
+    /// `events:COUNT[:WINDOW]`: changes, round robin, at full speed; with a window at most so many
+    /// are out without their reconcile, which keeps them from merging.
+    Events { count: u64, window: u64 },
+    /// `churn:UPDATES`: so many changes of each object, then a look at memory.
+    Churn { updates: u64 },
+    /// `rate:PER_SECOND:SECONDS`: changes that carry the time of their writing.
+    Rate { rate: u64, seconds: u64 },
+    /// `relist:CHANGED`: so many objects change unseen, and the watch ends with 410.
+    Relist { changed: u64 },
+    /// `index:LOOKUPS[:EVENTS]`: lookups by index; under so many changes at full speed, if given.
+    Index { lookups: u64, events: u64 },
+    /// `idle:SECONDS`: nothing happens; what does it cost?
+    Idle { seconds: u64 },
+    /// `queue:ADDS`: the work queue alone, by one producer and one worker.
+    Queue { adds: u64 },
+    /// `flight:MILLISECONDS`: every object is reconciled by a reconcile that sleeps so long.
+    Flight { milliseconds: u64 },
+}
+
+impl Args {
+    /// Reads the process' arguments.
+    ///
+    /// # Panics
+    /// When they make no sense.
+    pub fn read() -> Self {
+        let words: Vec<String> = std::env::args().skip(1).collect();
+        let named: BTreeMap<&str, &str> = words
+            .chunks_exact(2)
+            .map(|pair| (pair[0].trim_start_matches("--"), pair[1].as_str()))
+            .collect();
+        let get = |name: &str, default: &str| {
+            named.get(name).map_or_else(|| default.to_owned(), |value| (*value).to_owned())
+        };
+        let kind = match get("kind", "pod").as_str() {
+            "pod" => Kind::Pod,
+            "widget" => Kind::Widget,
+            other => panic!("no kind {other:?}: pod or widget"),
+        };
+        Self {
+            server: get("server", "http://127.0.0.1:8090"),
+            control: get("control", "127.0.0.1:8091"),
+            kind,
+            objects: get("n", "10000").parse().expect("--n is a number"),
+            mode: get("mode", "compact"),
+            controller: get("work", "cache") == "controller",
+            phases: get("phases", "sync").split(',').map(Phase::read).collect(),
+        }
+    }
+}
+
+impl Phase {
+    fn read(text: &str) -> Self {
+        let mut words = text.split(':');
+        let name = words.next().unwrap_or_default();
+        let numbers: Vec<u64> =
+            words.map(|word| word.parse().expect("a phase's parameters are numbers")).collect();
+        let at = |index: usize| numbers.get(index).copied().unwrap_or_default();
+        match name {
+            "sync" => Self::Sync,
+            "events" => Self::Events { count: at(0), window: at(1) },
+            "churn" => Self::Churn { updates: at(0) },
+            "rate" => Self::Rate { rate: at(0), seconds: at(1) },
+            "relist" => Self::Relist { changed: at(0) },
+            "index" => Self::Index { lookups: at(0), events: at(1) },
+            "idle" => Self::Idle { seconds: at(0) },
+            "queue" => Self::Queue { adds: at(0) },
+            "flight" => Self::Flight { milliseconds: at(0) },
+            other => panic!("no phase {other:?}"),
+        }
+    }
+}

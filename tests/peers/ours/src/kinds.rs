@@ -1,0 +1,65 @@
+//! The kinds, and what a reconcile reads of them.
+
+use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use windlass::CustomResource;
+use windlass::resource::{Resource, ResourceExt};
+use windlass::store::Index;
+
+/// A custom resource of about 1 KB.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "peers.example.dev", version = "v1", namespaced)]
+pub struct Widget {
+    metadata: ObjectMeta,
+    spec: WidgetSpec,
+    status: Option<WidgetStatus>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct WidgetSpec {
+    host: String,
+    paths: Vec<String>,
+    replicas: i32,
+    size: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WidgetStatus {
+    conditions: Vec<WidgetCondition>,
+    observed_generation: i64,
+    ready_replicas: i32,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WidgetCondition {
+    last_transition_time: String,
+    message: String,
+    reason: String,
+    status: String,
+    r#type: String,
+}
+
+/// A kind as a driver uses it.
+pub trait Read: Resource {
+    /// Objects by the app that they belong to.
+    const APP: Index<Self, String> = Index::on_path("app", &["metadata", "labels", "app"]);
+    /// The second index that an operator of such a kind would have.
+    const OTHER: Index<Self, String>;
+
+    /// When this version was written.
+    fn stamp(&self) -> Option<u64> {
+        self.annotation(measure::STAMP)?.parse().ok()
+    }
+}
+
+impl Read for Pod {
+    const OTHER: Index<Self, String> = Index::on_path("node", &["spec", "nodeName"]);
+}
+
+impl Read for Widget {
+    const OTHER: Index<Self, String> = Index::on_path("host", &["spec", "host"]);
+}

@@ -1,0 +1,164 @@
+//! Windlass as it is measured.
+
+use std::io;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use measure::{Args, Meter, Subject};
+use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
+use windlass::client::{Client, ClientConfig};
+use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
+use windlass::informer::{Informer, InformerRegistry};
+use windlass::manager::{Manager, Running};
+use windlass::resource::{ObjectKey, ResourceExt};
+use windlass::store::Store;
+
+use crate::kinds::Read;
+use crate::queue;
+
+/// Reconciles that sleep are all under way at once.
+const FLIGHT: usize = 20_000;
+
+/// The cache of `K`, with or without a controller.
+pub struct Ours<'a, K: Read> {
+    runtime: &'a Runtime,
+    client: Client,
+    meter: Arc<Meter>,
+    sleep: Arc<AtomicU64>,
+    controller: bool,
+    workers: Option<usize>,
+    informers: Option<InformerRegistry>,
+    informer: Option<Informer<K>>,
+    store: Option<Store<K>>,
+    running: Option<Running>,
+    stop: CancellationToken,
+}
+
+/// Reads its object and does nothing.
+struct Noop<K> {
+    meter: Arc<Meter>,
+    sleep: Arc<AtomicU64>,
+    kind: PhantomData<fn() -> K>,
+}
+
+impl<K: Read> Reconciler for Noop<K> {
+    type Object = K;
+
+    async fn reconcile(&self, object: &K, _: &Context<Self>) -> Result {
+        self.meter.saw(object.resource_version(), || object.stamp());
+        let sleep = self.sleep.load(Ordering::Relaxed);
+        if sleep > 0 {
+            tokio::time::sleep(Duration::from_millis(sleep)).await;
+        }
+        Ok(Action::done())
+    }
+}
+
+impl<'a, K: Read> Ours<'a, K> {
+    pub fn new(args: &Args, meter: &Arc<Meter>, runtime: &'a Runtime) -> io::Result<Self> {
+        let _entered = runtime.enter();
+        let config = ClientConfig::new(&args.server).map_err(io::Error::other)?;
+        let client = Client::builder().config(config).build().map_err(io::Error::other)?;
+        let has_flight =
+            args.phases.iter().any(|phase| matches!(phase, measure::Phase::Flight { .. }));
+        Ok(Self {
+            runtime,
+            client,
+            meter: Arc::clone(meter),
+            sleep: Arc::default(),
+            controller: args.controller,
+            workers: has_flight.then_some(FLIGHT),
+            informers: None,
+            informer: None,
+            store: None,
+            running: None,
+            stop: CancellationToken::new(),
+        })
+    }
+
+    fn start_controller(&mut self) -> InformerRegistry {
+        let noop = Noop::<K> {
+            meter: Arc::clone(&self.meter),
+            sleep: Arc::clone(&self.sleep),
+            kind: PhantomData,
+        };
+        let mut wiring = Wiring::new();
+        if let Some(workers) = self.workers {
+            wiring = wiring.workers(workers);
+        }
+        let manager = Manager::new(self.client.clone())
+            .without_health()
+            .without_metrics()
+            .without_signals()
+            .controller_with(noop, wiring);
+        let running = manager.start();
+        let informers = running.informers().clone();
+        self.running = Some(running);
+        informers
+    }
+
+    /// The cache alone has two indexes, as an operator's would.
+    fn start_cache(&mut self) -> InformerRegistry {
+        let informers = InformerRegistry::new(self.client.clone(), Vec::new());
+        let store = informers.informer::<K>().store();
+        store.ensure_index(K::APP);
+        store.ensure_index(K::OTHER);
+        let (registry, stop) = (informers.clone(), self.stop.clone());
+        self.runtime.spawn(async move { registry.run(stop).await });
+        informers
+    }
+}
+
+impl<K: Read> Subject for Ours<'_, K> {
+    fn start(&mut self) {
+        let _entered = self.runtime.enter();
+        let informers = if self.controller { self.start_controller() } else { self.start_cache() };
+        let informer = informers.informer::<K>();
+        self.store = Some(informer.store());
+        self.informer = Some(informer);
+        self.informers = Some(informers);
+    }
+
+    fn is_synced(&self) -> bool {
+        self.informer.as_ref().is_some_and(|informer| informer.status().synced)
+    }
+
+    fn version(&self, namespace: &str, name: &str) -> String {
+        let key = ObjectKey::new(Some(namespace), name);
+        let object = self.store.as_ref().and_then(|store| store.get(&key));
+        object.map(|object| object.head().resource_version().to_owned()).unwrap_or_default()
+    }
+
+    fn visit(&self, visit: &mut dyn FnMut(&str, &str, &str)) {
+        for object in self.store.iter().flat_map(Store::list) {
+            let key = object.key();
+            let namespace = key.namespace().unwrap_or_default();
+            visit(namespace, key.name(), object.head().resource_version());
+        }
+    }
+
+    fn lookup(&self, app: &str) -> usize {
+        self.store.as_ref().map_or(0, |store| store.by_index(K::APP, app).len())
+    }
+
+    fn sleep(&self, duration: Duration) {
+        let milliseconds = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+        self.sleep.store(milliseconds, Ordering::Relaxed);
+    }
+
+    fn queue(&self, adds: u64) -> Option<f64> {
+        Some(queue::run(self.runtime, adds))
+    }
+}
+
+impl<K: Read> Drop for Ours<'_, K> {
+    fn drop(&mut self) {
+        self.stop.cancel();
+        if let Some(running) = self.running.take() {
+            running.stop();
+        }
+    }
+}

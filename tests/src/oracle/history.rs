@@ -1,0 +1,204 @@
+//! Every state that the server had of every key of one kind, in order.
+//!
+//! A position counts the states of a key, from its first one on, across epochs: a restored backup is
+//! one more state of each key. Versions repeat after that, positions do not.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Shown;
+
+/// Number of a key of a kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct KeyId(usize);
+
+impl KeyId {
+    /// The number.
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// A state of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct State {
+    /// How often the server's versions had gone backwards before.
+    pub epoch: u32,
+    /// The object; `None`: there was none.
+    pub object: Option<Shown>,
+}
+
+/// What part of a kind a cache looks at.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Only these namespaces; empty means all.
+    pub namespaces: Vec<String>,
+    /// Only objects whose serial number this keeps.
+    pub selects: Option<fn(u64) -> bool>,
+}
+
+impl Scope {
+    /// Is `namespace` part of it?
+    pub fn covers(&self, namespace: &str) -> bool {
+        self.namespaces.is_empty() || self.namespaces.iter().any(|own| own == namespace)
+    }
+
+    /// What it shows of a state.
+    pub fn shows(&self, state: Option<Shown>) -> Option<Shown> {
+        state.filter(|shown| self.selects.is_none_or(|selects| selects(shown.serial)))
+    }
+}
+
+/// The states of one kind's keys.
+#[derive(Clone, Debug)]
+pub struct History {
+    kind: String,
+    names: Vec<(String, String)>,
+    ids: BTreeMap<String, BTreeMap<String, KeyId>>,
+    logs: Vec<Log>,
+    epoch: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Log {
+    /// Position of the first state that is still known.
+    first: u64,
+    states: VecDeque<State>,
+}
+
+impl History {
+    /// A kind without objects.
+    pub fn new(kind: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            names: Vec::new(),
+            ids: BTreeMap::new(),
+            logs: Vec::new(),
+            epoch: 0,
+        }
+    }
+
+    /// The kind's name.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// The key's number; a new key has been absent so far.
+    pub fn key(&mut self, namespace: &str, name: &str) -> KeyId {
+        if let Some(known) = self.find_key(namespace, name) {
+            return known;
+        }
+        let id = KeyId(self.names.len());
+        self.names.push((namespace.to_owned(), name.to_owned()));
+        let absent = State { epoch: self.epoch, object: None };
+        self.logs.push(Log { first: 0, states: VecDeque::from([absent]) });
+        self.ids.entry(namespace.to_owned()).or_default().insert(name.to_owned(), id);
+        id
+    }
+
+    /// The number of a key that was written once.
+    pub fn find_key(&self, namespace: &str, name: &str) -> Option<KeyId> {
+        self.ids.get(namespace)?.get(name).copied()
+    }
+
+    /// `namespace/name`.
+    pub fn name(&self, key: KeyId) -> String {
+        let (namespace, name) = &self.names[key.0];
+        format!("{} {namespace}/{name}", self.kind)
+    }
+
+    /// Namespace and name, in the order of which caches list.
+    pub fn place(&self, key: KeyId) -> (&str, &str) {
+        let (namespace, name) = &self.names[key.0];
+        (namespace, name)
+    }
+
+    /// The key's namespace.
+    pub fn namespace(&self, key: KeyId) -> &str {
+        &self.names[key.0].0
+    }
+
+    /// All keys.
+    pub fn keys(&self) -> impl Iterator<Item = KeyId> + use<> {
+        (0..self.names.len()).map(KeyId)
+    }
+
+    /// The server committed a state.
+    pub fn commit(&mut self, key: KeyId, object: Option<Shown>) {
+        self.logs[key.0].states.push_back(State { epoch: self.epoch, object });
+    }
+
+    /// The server went back to these states; what is not named is absent.
+    pub fn restore(&mut self, states: &BTreeMap<KeyId, Shown>) {
+        self.epoch += 1;
+        for key in self.keys() {
+            self.commit(key, states.get(&key).copied());
+        }
+    }
+
+    /// How often versions went backwards.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    /// What there is now, by key.
+    pub fn now(&self) -> BTreeMap<KeyId, Shown> {
+        self.keys().filter_map(|key| Some((key, self.at(key, self.last(key)).object?))).collect()
+    }
+
+    /// Position of the key's first known state.
+    pub fn first(&self, key: KeyId) -> u64 {
+        self.logs[key.0].first
+    }
+
+    /// Position of the key's last state.
+    pub fn last(&self, key: KeyId) -> u64 {
+        let log = &self.logs[key.0];
+        log.first + log.states.len() as u64 - 1
+    }
+
+    /// The state at a position; one that was forgotten counts as absent.
+    pub fn at(&self, key: KeyId, position: u64) -> State {
+        let log = &self.logs[key.0];
+        let at = position.checked_sub(log.first).and_then(|at| usize::try_from(at).ok());
+        let state = at.and_then(|at| log.states.get(at)).copied();
+        state.unwrap_or(State { epoch: 0, object: None })
+    }
+
+    /// The first position from `from` on with exactly this object.
+    pub fn find(&self, key: KeyId, from: u64, shown: Shown) -> Option<u64> {
+        let mut positions = from.max(self.first(key))..=self.last(key);
+        positions.find(|at| self.at(key, *at).object == Some(shown))
+    }
+
+    /// The first position after `after` at which `scope` does not show an object of `uid`.
+    pub fn gone(&self, key: KeyId, after: u64, uid: u64, scope: &Scope) -> Option<u64> {
+        let mut positions = (after + 1).max(self.first(key))..=self.last(key);
+        positions
+            .find(|at| scope.shows(self.at(key, *at).object).is_none_or(|shown| shown.uid != uid))
+    }
+
+    /// Forgets all but the last state of each key.
+    pub fn forget(&mut self) {
+        for log in &mut self.logs {
+            let old = log.states.len() - 1;
+            log.states.drain(..old);
+            log.first += old as u64;
+        }
+    }
+
+    /// The key's last `most` states, in words.
+    pub fn tell(&self, key: KeyId, most: u64) -> Vec<String> {
+        let from = self.first(key).max((self.last(key) + 1).saturating_sub(most));
+        let line = |at| {
+            let state = self.at(key, at);
+            let object = state.object.map_or_else(|| "absent".to_owned(), |o| describe(&o));
+            format!("server, state {at} (epoch {}): {object}", state.epoch)
+        };
+        (from..=self.last(key)).map(line).collect()
+    }
+}
+
+/// A version, in words.
+pub(super) fn describe(shown: &Shown) -> String {
+    format!("uid {:x} version {} serial {}", shown.uid, shown.version, shown.serial)
+}

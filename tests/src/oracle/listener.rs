@@ -1,0 +1,213 @@
+//! What one listener may be told, and must have been told in the end (G-C1, G-C4, G-C6).
+
+use std::collections::BTreeMap;
+
+use super::history::{History, KeyId, Scope, describe};
+use super::{Event, Shown, Violation};
+
+/// One listener of a cache.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// Its name.
+    pub name: String,
+    /// What its cache looks at.
+    pub scope: Scope,
+    keys: BTreeMap<KeyId, Told>,
+}
+
+/// What it was told of a key.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    /// What it has been told stands before this position.
+    next: u64,
+    /// The object that it believes to be there, and where that stands.
+    object: Option<(u64, Shown)>,
+}
+
+impl Listener {
+    /// One that has been told nothing.
+    pub fn new(name: &str, scope: Scope) -> Self {
+        Self { name: name.to_owned(), scope, keys: BTreeMap::new() }
+    }
+
+    /// It is told `event`; `view` is what the cache shows of the key meanwhile, where known.
+    ///
+    /// # Errors
+    /// When it must not be told that.
+    pub fn hear(
+        &mut self,
+        history: &History,
+        key: KeyId,
+        event: Event,
+        view: Option<Option<Shown>>,
+    ) -> Result<(), Violation> {
+        let told = self.keys.get(&key).copied().unwrap_or_default();
+        let next = self.step(history, key, told, event)?;
+        self.keys.insert(key, next);
+        match view {
+            Some(view) => self.compare(history, key, next, view),
+            None => Ok(()),
+        }
+    }
+
+    fn step(
+        &self,
+        history: &History,
+        key: KeyId,
+        told: Told,
+        event: Event,
+    ) -> Result<Told, Violation> {
+        let broken = |promise, text: String| Err(Violation::new(promise, &self.name, text));
+        match (event, told.object) {
+            (Event::Added(new), Some((_, old))) => broken(
+                "G-C4",
+                format!(
+                    "added {} while {} was not told to be gone",
+                    describe(&new),
+                    describe(&old)
+                ),
+            ),
+            (Event::Added(new), None) => self.show(history, key, told.next, new),
+            (Event::Updated { new, .. } | Event::Resync(new), None) => broken(
+                "G-C4",
+                format!("told {} as known, which it has not been told", describe(&new)),
+            ),
+            (Event::Updated { old, new }, Some((at, known))) => {
+                if old != known {
+                    let text = format!(
+                        "updated from {}, but it was told {}",
+                        describe(&old),
+                        describe(&known)
+                    );
+                    return broken("G-C6", text);
+                }
+                if old.uid != new.uid {
+                    let text =
+                        format!("{} became {} without a deletion", describe(&old), describe(&new));
+                    return broken("G-C4", text);
+                }
+                self.show(history, key, at + 1, new)
+            }
+            (Event::Resync(again), Some((_, known))) if again == known => Ok(told),
+            (Event::Resync(again), Some((_, known))) => broken(
+                "G-C6",
+                format!("a resync told {} instead of {}", describe(&again), describe(&known)),
+            ),
+            (Event::Deleted(last), None) => {
+                broken("G-C4", format!("{} is gone a second time", describe(&last)))
+            }
+            (Event::Deleted(last), Some((at, known))) => {
+                self.take_back(history, key, (at, known), last)
+            }
+        }
+    }
+
+    /// An object is shown that stands at `from` or later.
+    fn show(
+        &self,
+        history: &History,
+        key: KeyId,
+        from: u64,
+        new: Shown,
+    ) -> Result<Told, Violation> {
+        if !self.scope.covers(history.namespace(key)) || self.scope.shows(Some(new)).is_none() {
+            let text = format!("told {}, which its cache does not look at", describe(&new));
+            return Err(Violation::new("G-C1", &self.name, text));
+        }
+        match history.find(key, from, new) {
+            Some(at) => Ok(Told { next: at + 1, object: Some((at, new)) }),
+            None => {
+                let text = format!(
+                    "told {}, which is no state of the server after state {from}",
+                    describe(&new)
+                );
+                Err(Violation::new("G-C1", &self.name, text))
+            }
+        }
+    }
+
+    fn take_back(
+        &self,
+        history: &History,
+        key: KeyId,
+        (at, known): (u64, Shown),
+        last: Shown,
+    ) -> Result<Told, Violation> {
+        let broken = |promise, text: String| Err(Violation::new(promise, &self.name, text));
+        if last.uid != known.uid {
+            let text = format!("{} is gone, but it was told {}", describe(&last), describe(&known));
+            return broken("G-C4", text);
+        }
+        // A later state may have been merged into the deletion.
+        let Some(last_at) = history.find(key, at, last) else {
+            let text = format!("the last state {} is none of the server", describe(&last));
+            return broken("G-C1", text);
+        };
+        match history.gone(key, last_at, last.uid, &self.scope) {
+            Some(gone) => Ok(Told { next: gone, object: None }),
+            None => broken("G-C1", format!("{} is not gone", describe(&last))),
+        }
+    }
+
+    /// G-C6: the cache holds what it was told, or something later.
+    fn compare(
+        &self,
+        history: &History,
+        key: KeyId,
+        told: Told,
+        view: Option<Shown>,
+    ) -> Result<(), Violation> {
+        let broken = |text: String| Err(Violation::new("G-C6", &self.name, text));
+        match (told.object, view) {
+            (Some((at, _)), Some(view)) if history.find(key, at, view).is_none() => {
+                broken(format!("the cache still shows {}", describe(&view)))
+            }
+            (Some((at, shown)), None)
+                if history.gone(key, at, shown.uid, &self.scope).is_none() =>
+            {
+                broken("the cache does not show it".to_owned())
+            }
+            (None, Some(view)) if history.find(key, told.next, view).is_none() => {
+                broken(format!("told that it is gone, and the cache shows {}", describe(&view)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// G-C6: the world rests; it must have been told everything.
+    ///
+    /// # Errors
+    /// The first key of which it does not know the last state.
+    pub fn settled(&self, history: &History) -> Result<(), Violation> {
+        for key in history.keys().filter(|key| self.scope.covers(history.namespace(*key))) {
+            let wanted = self.scope.shows(history.at(key, history.last(key)).object);
+            let known = self.known(key);
+            if known != wanted {
+                let word = |state: Option<Shown>| {
+                    state.map_or_else(|| "that there is none".to_owned(), |shown| describe(&shown))
+                };
+                let text =
+                    format!("at the end it was told {} instead of {}", word(known), word(wanted));
+                let text = Violation::new("G-C6", &self.name, text);
+                return Err(text.of(history.name(key)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The object that it believes to be there.
+    pub fn known(&self, key: KeyId) -> Option<Shown> {
+        self.keys.get(&key)?.object.map(|(_, shown)| shown)
+    }
+
+    /// Has it been told the state at `position`, or a later one?
+    pub fn has_reached(&self, history: &History, key: KeyId, position: u64) -> bool {
+        let wanted = self.scope.shows(history.at(key, position).object);
+        let told = self.keys.get(&key).copied().unwrap_or_default();
+        match (told.object, wanted) {
+            (Some((at, shown)), _) => at >= position || Some(shown) == wanted,
+            // It was told an end that came later, or there was nothing to tell.
+            (None, wanted) => told.next > position || wanted.is_none(),
+        }
+    }
+}

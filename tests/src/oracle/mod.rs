@@ -1,0 +1,53 @@
+//! Decides whether caches kept their promises (G-C1…G-C9), from what the server committed.
+//!
+//! A [`Book`] holds every state that the server had of every key, in order, and what each listener
+//! and reader of a cache was shown. Whatever a cache shows is looked up in it: a state that never
+//! was, that is older than one shown before, or that is missing at the end is a [`Violation`].
+//!
+//! It knows nothing of caches, servers, tasks or time, so that a broken trace can be written down in
+//! a test; [`crate::chaos`] feeds it from a running world.
+
+mod book;
+mod history;
+mod listener;
+mod reader;
+mod start;
+#[cfg(test)]
+mod tests;
+mod violation;
+
+pub use book::{Book, Counts};
+pub use history::{History, KeyId, Scope, State};
+pub use listener::Listener;
+pub use reader::{Reader, View};
+pub use start::Start;
+pub use violation::Violation;
+
+/// One version of an object, as somebody saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Shown {
+    /// A number for the uid.
+    pub uid: u64,
+    /// resourceVersion.
+    pub version: u64,
+    /// Names the content: the whole object follows from it.
+    pub serial: u64,
+}
+
+/// What a listener was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// New in the cache.
+    Added(Shown),
+    /// Another version.
+    Updated {
+        /// Before.
+        old: Shown,
+        /// After.
+        new: Shown,
+    },
+    /// Gone; this was told last.
+    Deleted(Shown),
+    /// Nothing happened: told again.
+    Resync(Shown),
+}
