@@ -14,3 +14,5 @@ pub mod coming_from_client_go {}
 
 #[doc = include_str!("../../book/src/cache/reflector.md")]
 pub mod cache_reflector {}
+#[doc = include_str!("../../book/src/cache/queues.md")]
+pub mod cache_queues {}

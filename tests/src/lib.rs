@@ -2,6 +2,7 @@
 //! thread, on a clock that moves only when nobody can work, with one seed for everything.
 
 pub mod book;
+pub mod chaos;
 pub mod oracle;
 pub mod sim;
 pub mod widget;

@@ -115,7 +115,7 @@ impl World {
     }
 }
 
-fn epoch() -> jiff::Timestamp {
+pub(crate) fn epoch() -> jiff::Timestamp {
     jiff::Timestamp::from_second(EPOCH).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
 }
 

@@ -28,7 +28,7 @@ impl Cache {
     pub fn of<K: Resource>() -> Self {
         let info = K::static_info().expect("a kind that its type knows");
         Self {
-            core: store::Core::new(info, Clock::system()),
+            core: store::Core::with_mode(info, Clock::system(), store::Mode::default(), 0),
             run: Run::default(),
             read: Vec::new(),
             list: ListSplitter::with_limit(MAX_PIECE),

@@ -194,7 +194,8 @@ pub trait Queue {
     }
 }
 
-type Admitted<Q> = (<Q as Queue>::Key, <Q as Queue>::Object);
+/// What has passed the rules of a queue: key and object.
+pub(super) type Admitted<Q> = (<Q as Queue>::Key, <Q as Queue>::Object);
 
 fn admit<Q: Queue + ?Sized>(
     queue: &Q,

@@ -10,7 +10,7 @@ use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 
-use super::contract::{Outcome, Queue, Replacement, Taken};
+use super::contract::{Admitted, Outcome, Queue, Replacement, Taken};
 use super::known::{Known, View};
 use super::object_delta::{Deleted, ObjectDelta};
 use super::real_fifo::{RealDelta, RealFifo};
@@ -339,9 +339,9 @@ impl<Q: Queue> Shared<Q> {
     /// Gives the object back when there is no room.
     fn try_enter(
         &self,
-        (key, object): (Q::Key, Q::Object),
+        (key, object): Admitted<Q>,
         change: fn(Q::Object) -> ObjectDelta<Q::Object>,
-    ) -> Result<Option<(Q::Key, Q::Object)>, Refused<Q::Object>> {
+    ) -> Result<Option<Admitted<Q>>, Refused<Q::Object>> {
         let mut state = self.state.lock();
         if state.is_closed {
             return Err(Refused::Closed(object));
@@ -478,9 +478,8 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Shared<RealFifo<K, T>> {
         most: usize,
         process: impl FnOnce(&[RealDelta<K, T>], bool) -> Outcome<E>,
     ) -> Result<Outcome<E>, Closed> {
-        let states = |items: &Vec<RealDelta<K, T>>| {
-            items.iter().flat_map(|item| RealFifo::states(item)).collect()
-        };
+        let states =
+            |items: &Vec<RealDelta<K, T>>| items.iter().flat_map(RealFifo::states).collect();
         let (taken, popping) = self.taken(|queue| queue.take_batch(most), states).await?;
         let outcome = process(&taken.item, taken.is_initial);
         let back = matches!(outcome, Outcome::Requeue).then_some(taken);

@@ -1,5 +1,6 @@
 //! All informers of one operator on one cluster, and the task that keeps them running.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -43,6 +44,11 @@ impl Selection<'_> {
     /// The selector of fields, if there is one.
     pub fn fields(&self) -> Option<&str> {
         self.options.fields.as_deref()
+    }
+
+    /// Is nothing but metadata kept, so that nothing else needs to be read?
+    pub fn is_metadata_only(&self) -> bool {
+        self.options.representation == Representation::Metadata && self.options.transform.is_none()
     }
 }
 
@@ -104,7 +110,7 @@ struct Known {
     info: ResourceInfo,
     options: CacheOptions,
     /// The type whose values are kept, where values are.
-    kept: Option<&'static str>,
+    kept: Option<TypeId>,
     core: Arc<Core>,
     lease: Weak<Lease>,
 }
@@ -127,7 +133,8 @@ impl InformerRegistry {
         let sources: Sources = Box::new(move |wanted| {
             let source = ApiSource::new(client.clone(), wanted.info.clone());
             let source = source.namespace(wanted.namespace);
-            Arc::new(source.labels(wanted.labels()).fields(wanted.fields()))
+            let source = source.labels(wanted.labels()).fields(wanted.fields());
+            Arc::new(source.metadata_only(wanted.is_metadata_only()))
         });
         Self::over(sources, seams, namespaces)
     }
@@ -272,8 +279,12 @@ impl InformerRegistry {
         lease
     }
 
-    fn make<K: Resource>(&self, info: &ResourceInfo, options: CacheOptions) -> Arc<Core> {
+    fn make<K: Resource>(&self, info: &ResourceInfo, mut options: CacheOptions) -> Arc<Core> {
         let inner = &self.inner;
+        if K::projection().is_some() {
+            // It is decoded whatever was asked for, and needs more than metadata for that.
+            options = options.representation(Representation::default());
+        }
         let names = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
         let is_whole = names.is_empty() || info.scope == Scope::Cluster;
         let namespaces: Vec<Option<&String>> =
@@ -421,9 +432,9 @@ impl InformerRegistry {
 }
 
 /// Values of one type are of no use to another.
-fn kept_type<K: Resource>(options: &CacheOptions) -> Option<&'static str> {
-    let is_typed = options.representation == Representation::Typed;
-    K::projection().or_else(|| is_typed.then(std::any::type_name::<K>))
+fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
+    let is_kept = options.representation == Representation::Typed || K::projection().is_some();
+    is_kept.then(TypeId::of::<K>)
 }
 
 impl Informers {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
+use http::header::{ACCEPT, HeaderValue};
 use serde::Deserialize;
 
 use super::source::{ListWatch, Opening, Read, Served, Serving, tried};
@@ -22,12 +23,21 @@ pub struct ApiSource {
     namespace: Option<String>,
     labels: Option<String>,
     fields: Option<String>,
+    metadata_only: bool,
 }
+
+/// Metadata alone where the server can do it, whole objects where it cannot.
+const METADATA: HeaderValue = HeaderValue::from_static(
+    "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json",
+);
+const METADATA_LIST: HeaderValue = HeaderValue::from_static(
+    "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io,application/json",
+);
 
 impl ApiSource {
     /// All objects of a kind.
     pub fn new(client: Client, info: ResourceInfo) -> Self {
-        Self { client, info, namespace: None, labels: None, fields: None }
+        Self { client, info, namespace: None, labels: None, fields: None, metadata_only: false }
     }
 
     /// Only those of this namespace; ignored for kinds that have none.
@@ -51,6 +61,13 @@ impl ApiSource {
         self
     }
 
+    /// Asks for `metadata` only. A server that cannot do that sends whole objects.
+    #[must_use]
+    pub fn metadata_only(mut self, metadata_only: bool) -> Self {
+        self.metadata_only = metadata_only;
+        self
+    }
+
     fn request(&self, read: &Read) -> Prepared {
         let verb = read.verb();
         let path = self.info.collection_path(self.namespace.as_deref());
@@ -63,6 +80,10 @@ impl ApiSource {
             if let Some(value) = value {
                 request.push_parameter(name, value.clone());
             }
+        }
+        if self.metadata_only {
+            let accept = if verb == Verb::List { METADATA_LIST } else { METADATA };
+            request.headers.insert(ACCEPT, accept);
         }
         request.timeout = (verb == Verb::List).then_some(LONGEST_LIST);
         request.scope = Some(self.info.scope);

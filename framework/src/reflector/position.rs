@@ -8,6 +8,8 @@ use crate::store::order;
 #[derive(Debug, Default)]
 pub(super) struct Position {
     newest: Option<String>,
+    /// The version of the last list.
+    listed: Option<String>,
     is_resumable: bool,
 }
 
@@ -24,6 +26,7 @@ impl Position {
     /// A list is complete as of `version`.
     pub(super) fn begin(&mut self, version: &str) {
         self.set(version);
+        self.listed = Some(version.to_owned());
         self.is_resumable = true;
     }
 
@@ -36,6 +39,15 @@ impl Position {
             self.set(version);
         }
         is_news
+    }
+
+    /// Is a state of this version older than the last list? Then a watch that shows it repeats
+    /// itself: what the list did not show was gone by then.
+    pub(super) fn is_behind_list(&self, version: &str) -> bool {
+        let listed = self.listed.as_deref();
+        listed.is_some_and(|listed| {
+            matches!(order(version, listed), Some(Ordering::Less | Ordering::Equal))
+        })
     }
 
     /// A list must be made before the next watch.
@@ -67,6 +79,7 @@ mod tests {
         assert!(!position.advance("9") && !position.advance("8") && !position.advance(""));
         assert!(position.advance("10"));
         assert_eq!(position.resume(), Some("10"));
+        assert!(position.is_behind_list("9") && !position.is_behind_list("10"));
         position.list_first();
         assert_eq!((position.resume(), position.newest()), (None, Some("10")));
         position.forget();

@@ -147,7 +147,11 @@ impl Reflector<StoreTarget> {
         source: Arc<dyn ListWatch>,
     ) -> (Self, Store<K>) {
         let seams = Seams::system();
-        let core = store::Core::new(info.clone(), seams.clock.clone());
+        let core = {
+            let seed = seams.entropy.fork("store").next_u64();
+            let mode = store::Mode::of::<K>(store::Representation::default(), None);
+            store::Core::with_mode(info.clone(), seams.clock.clone(), mode, seed)
+        };
         let target = StoreTarget::new(Arc::clone(&core), None);
         (Self::new(info, source, target).seams(seams), Store::new(core))
     }

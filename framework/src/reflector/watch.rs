@@ -243,6 +243,10 @@ impl<T: Target> Reflector<T> {
                 match frame.event {
                     EventType::Deleted => self.target.deleted(&seen),
                     _ if stream.is_listing => self.target.listed(&seen),
+                    // B6: the store forgets deletions with the list that shows them.
+                    _ if self.position.is_behind_list(&skim.resource_version) => {
+                        self.dropped("not_newer");
+                    }
                     _ => self.target.changed(&seen),
                 }
                 self.advance(&skim.resource_version, stream);

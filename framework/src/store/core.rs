@@ -41,6 +41,7 @@ pub(crate) struct Core {
 
 impl Core {
     /// A store that keeps compact bytes, with a fixed seed.
+    #[cfg(test)]
     pub(crate) fn new(info: ResourceInfo, clock: Clock) -> Arc<Self> {
         Self::with_mode(info, clock, Mode::default(), 0)
     }

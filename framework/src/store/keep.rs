@@ -63,11 +63,6 @@ impl Mode {
         }
     }
 
-    /// Is nothing but metadata kept?
-    pub(crate) fn is_metadata(&self) -> bool {
-        matches!(self.form, Form::Metadata)
-    }
-
     /// Says so when it is cold without the feature for it.
     pub(super) fn warn(&self, info: &ResourceInfo) {
         if cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold) {

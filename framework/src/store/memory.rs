@@ -109,6 +109,7 @@ impl Memory {
     }
 
     /// Capacity of the buffers in use, in bytes.
+    #[cfg(test)]
     pub(crate) fn used(&self) -> usize {
         self.lists.lock().used_bytes
     }

@@ -20,6 +20,12 @@ pub(super) struct Tombstones {
 
 impl Tombstones {
     pub(super) fn add(&mut self, key: &ObjectKey, version: &str, run: Run) {
+        let is_older = |(known, seen): &(Box<str>, Run)| {
+            seen.epoch == run.epoch && order(version, known) == Some(Ordering::Less)
+        };
+        if self.deleted.get(key).is_some_and(is_older) {
+            return;
+        }
         if self.deleted.insert(key.clone(), (version.into(), run)).is_none() {
             self.order.push_back(key.clone());
         }

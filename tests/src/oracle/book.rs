@@ -21,9 +21,16 @@ pub struct Book {
     recent: VecDeque<(usize, KeyId, Event)>,
     violations: Vec<Violation>,
     /// Events that are looked at once the histories are complete; `None`: at once.
-    later: Option<Vec<(usize, String, String, Event)>>,
+    later: Option<Vec<Later>>,
     trace: Fnv,
     counts: Counts,
+}
+
+/// What is looked at later.
+#[derive(Debug)]
+enum Later {
+    Heard { listener: usize, namespace: String, name: String, event: Event },
+    Removed(usize),
 }
 
 #[derive(Debug)]
@@ -88,6 +95,11 @@ impl Book {
         (key, position)
     }
 
+    /// A key that may be written later.
+    pub fn know(&mut self, kind: usize, namespace: &str, name: &str) {
+        self.kinds[kind].key(namespace, name);
+    }
+
     /// All objects, by kind.
     pub fn backup(&self) -> Vec<std::collections::BTreeMap<KeyId, Shown>> {
         self.kinds.iter().map(History::now).collect()
@@ -110,6 +122,10 @@ impl Book {
 
     /// The listener was removed: it must not be told anything any more.
     pub fn remove(&mut self, listener: usize) {
+        if let Some(later) = &mut self.later {
+            later.push(Later::Removed(listener));
+            return;
+        }
         self.listeners[listener].is_removed = true;
         // Its keys are not needed any more.
         let entry = &mut self.listeners[listener].listener;
@@ -137,7 +153,8 @@ impl Book {
             Event::Resync(_) => self.counts.resynced += 1,
         }
         if let Some(later) = &mut self.later {
-            later.push((listener, namespace.to_owned(), name.to_owned(), event));
+            let (namespace, name) = (namespace.to_owned(), name.to_owned());
+            later.push(Later::Heard { listener, namespace, name, event });
             return;
         }
         self.look(listener, namespace, name, event, view);
@@ -179,8 +196,13 @@ impl Book {
     /// Looks at what listeners were told while the histories were not complete.
     pub fn catch_up(&mut self) {
         let Some(later) = self.later.take() else { return };
-        for (listener, namespace, name, event) in later {
-            self.look(listener, &namespace, &name, event, None);
+        for late in later {
+            match late {
+                Later::Heard { listener, namespace, name, event } => {
+                    self.look(listener, &namespace, &name, event, None);
+                }
+                Later::Removed(listener) => self.remove(listener),
+            }
         }
         self.later = Some(Vec::new());
     }
@@ -197,7 +219,7 @@ impl Book {
             });
             let lines: Vec<String> = told
                 .map(|(listener, _, event)| {
-                    format!("{}: {event:x?}", self.listeners[*listener].listener.name)
+                    format!("{}: {event:?}", self.listeners[*listener].listener.name)
                 })
                 .collect();
             let from = lines.len().saturating_sub(2 * TOLD);
@@ -225,8 +247,17 @@ impl Book {
     /// # Errors
     /// What the first one does not know.
     pub fn settled(&self) -> Result<(), Violation> {
-        for entry in self.listeners.iter().filter(|entry| !entry.is_removed) {
-            entry.listener.settled(&self.kinds[entry.kind])?;
+        (0..self.kinds.len()).try_for_each(|kind| self.settled_of(kind))
+    }
+
+    /// The same of one kind.
+    ///
+    /// # Errors
+    /// What the first one does not know.
+    pub fn settled_of(&self, kind: usize) -> Result<(), Violation> {
+        let entries = self.listeners.iter().filter(|entry| entry.kind == kind);
+        for entry in entries.filter(|entry| !entry.is_removed) {
+            entry.listener.settled(&self.kinds[kind])?;
         }
         Ok(())
     }

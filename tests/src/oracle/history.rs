@@ -28,7 +28,7 @@ pub struct State {
 }
 
 /// What part of a kind a cache looks at.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Only these namespaces; empty means all.
     pub namespaces: Vec<String>,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::history::{History, KeyId, Scope, describe};
+use super::reader::reached;
 use super::{Event, Shown, Violation};
 
 /// One listener of a cache.
@@ -93,12 +94,16 @@ impl Listener {
                 "G-C6",
                 format!("a resync told {} instead of {}", describe(&again), describe(&known)),
             ),
-            (Event::Deleted(last), None) => {
-                broken("G-C4", format!("{} is gone a second time", describe(&last)))
-            }
-            (Event::Deleted(last), Some((at, known))) => {
-                self.take_back(history, key, (at, known), last)
-            }
+            // It came and went before the listener was told.
+            (Event::Deleted(last), None) => match history.find(key, told.next, last) {
+                Some(at) => self.take_back(history, key, at, last),
+                None => broken("G-C4", format!("{} is gone a second time", describe(&last))),
+            },
+            (Event::Deleted(last), Some((_, known))) if last.uid != known.uid => broken(
+                "G-C4",
+                format!("{} is gone, but it was told {}", describe(&last), describe(&known)),
+            ),
+            (Event::Deleted(last), Some((at, _))) => self.take_back(history, key, at, last),
         }
     }
 
@@ -130,14 +135,10 @@ impl Listener {
         &self,
         history: &History,
         key: KeyId,
-        (at, known): (u64, Shown),
+        at: u64,
         last: Shown,
     ) -> Result<Told, Violation> {
         let broken = |promise, text: String| Err(Violation::new(promise, &self.name, text));
-        if last.uid != known.uid {
-            let text = format!("{} is gone, but it was told {}", describe(&last), describe(&known));
-            return broken("G-C4", text);
-        }
         // A later state may have been merged into the deletion.
         let Some(last_at) = history.find(key, at, last) else {
             let text = format!("the last state {} is none of the server", describe(&last));
@@ -202,12 +203,11 @@ impl Listener {
 
     /// Has it been told the state at `position`, or a later one?
     pub fn has_reached(&self, history: &History, key: KeyId, position: u64) -> bool {
-        let wanted = self.scope.shows(history.at(key, position).object);
         let told = self.keys.get(&key).copied().unwrap_or_default();
-        match (told.object, wanted) {
-            (Some((at, shown)), _) => at >= position || Some(shown) == wanted,
-            // It was told an end that came later, or there was nothing to tell.
-            (None, wanted) => told.next > position || wanted.is_none(),
+        match told.object {
+            Some((at, _)) => at >= position,
+            // It was told an end that came later, or there was an end and nothing to tell.
+            None => told.next > position || reached(history, &self.scope, key, position, None),
         }
     }
 }

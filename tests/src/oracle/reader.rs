@@ -7,6 +7,9 @@ use std::time::Duration;
 use super::history::{History, KeyId, Scope, describe};
 use super::{Shown, Violation};
 
+/// After so long the cache need not say any more that it does not show an own write.
+const FORGOTTEN: Duration = Duration::from_secs(580);
+
 /// Everything that one read of a whole cache showed.
 #[derive(Clone, Debug, Default)]
 pub struct View {
@@ -26,7 +29,7 @@ pub struct Reader {
     /// What it has seen of a key stands before this position.
     seen: BTreeMap<KeyId, Seen>,
     own: BTreeMap<KeyId, Own>,
-    /// Version and announced epochs, at the last look.
+    /// The version at the last look, and the announced epochs when it last went back.
     version: (u64, u64),
 }
 
@@ -56,7 +59,7 @@ impl Reader {
         }
     }
 
-    /// It reads everything. `term` says under which term an object must be found, if any. Keys with
+    /// It reads everything. `terms` says under which terms an object must be found. Keys with
     /// own writes are looked at in [`own`](Self::read_own) instead: those may be taken back.
     ///
     /// # Errors
@@ -65,9 +68,9 @@ impl Reader {
         &mut self,
         history: &History,
         view: &View,
-        term: impl Fn(u64) -> Option<String>,
+        terms: impl Fn(u64) -> Vec<String>,
     ) -> Result<(), Violation> {
-        self.fits(history, view, &term)?;
+        self.fits(history, view, &terms)?;
         let list: BTreeMap<KeyId, Shown> = view.list.iter().copied().collect();
         for key in history.keys() {
             if self.own.contains_key(&key) || !self.scope.covers(history.namespace(key)) {
@@ -85,7 +88,7 @@ impl Reader {
         &self,
         history: &History,
         view: &View,
-        term: &impl Fn(u64) -> Option<String>,
+        terms: &impl Fn(u64) -> Vec<String>,
     ) -> Result<(), Violation> {
         let broken =
             |key, text: String| Err(Violation::new("G-C5", &self.name, text).of(history.name(key)));
@@ -96,7 +99,7 @@ impl Reader {
             {
                 return broken(*key, format!("the list shows {} out of scope", describe(shown)));
             }
-            if let Some(term) = term(shown.serial) {
+            for term in terms(shown.serial) {
                 wanted.entry(term).or_default().push((*key, *shown));
             }
         }
@@ -158,18 +161,27 @@ impl Reader {
         }
     }
 
-    /// G-C3: the cache says how far it is, and how many new epochs it has announced.
+    /// G-C3: the cache says how far it is; `announced` counts the new epochs that it announced.
     ///
     /// # Errors
     /// When it went back without announcing that the server did.
-    pub fn version(&mut self, version: u64, announced: u64) -> Result<(), Violation> {
-        let before = std::mem::replace(&mut self.version, (version, announced));
-        if version < before.0 && announced <= before.1 {
-            let text =
-                format!("its version went from {} back to {version} without a new epoch", before.0);
-            return Err(Violation::new("G-C3", &self.name, text));
+    pub fn version(
+        &mut self,
+        version: u64,
+        announced: impl FnOnce() -> u64,
+    ) -> Result<(), Violation> {
+        let (before, known) = self.version;
+        if version >= before {
+            self.version.0 = version;
+            return Ok(());
         }
-        Ok(())
+        let announced = announced();
+        self.version = (version, announced);
+        if announced > known {
+            return Ok(());
+        }
+        let text = format!("its version went from {before} back to {version} without a new epoch");
+        Err(Violation::new("G-C3", &self.name, text))
     }
 
     /// This process wrote the state at `position`; reads must show it until the cache has, or until
@@ -196,9 +208,12 @@ impl Reader {
         now: Duration,
     ) -> Result<(), Violation> {
         let Some(own) = self.own.get(&key).copied() else { return Ok(()) };
-        // Versions of two epochs do not compare: such a write cannot be waited for.
-        if own.epoch != history.epoch() {
-            self.own.remove(&key);
+        // Versions of two epochs do not compare: such a write cannot be waited for. And one that
+        // nobody has seen for ten minutes is forgotten.
+        if own.epoch != history.epoch() || now > own.until + FORGOTTEN {
+            if now > own.until {
+                self.own.remove(&key);
+            }
             return Ok(());
         }
         let is_reached = reached(history, &self.scope, key, own.position, view);

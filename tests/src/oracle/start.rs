@@ -6,47 +6,61 @@ use super::history::{History, KeyId, Scope};
 use super::reader::reached;
 use super::{Listener, Shown, Violation};
 
-/// The server's state when a cache began to read it.
+/// What a cache, or a listener, must show at least once it says that it is synced.
 #[derive(Clone, Debug)]
 pub struct Start {
     positions: Vec<(KeyId, u64)>,
 }
 
 impl Start {
-    /// As of now.
+    /// What the server holds now.
     pub fn now(history: &History) -> Self {
         Self { positions: history.keys().map(|key| (key, history.last(key))).collect() }
     }
 
-    /// The cache says that it is synced, and shows `view`; `listeners` were there from the start.
+    /// What a cache shows now: for a listener that comes late.
+    pub fn of(history: &History, view: &BTreeMap<KeyId, Shown>) -> Self {
+        let find = |(key, shown): (&KeyId, &Shown)| Some((*key, history.find(*key, 0, *shown)?));
+        Self { positions: view.iter().filter_map(find).collect() }
+    }
+
+    /// The cache `who` says that it is synced, and shows `view`.
     ///
     /// # Errors
     /// The first key of which something older is shown than there was at the start.
-    pub fn synced<'a>(
+    pub fn synced(
         &self,
         who: &str,
         history: &History,
         scope: &Scope,
         view: &BTreeMap<KeyId, Shown>,
-        listeners: impl Iterator<Item = &'a Listener> + Clone,
     ) -> Result<(), Violation> {
-        let broken = |who: &str, key, text: &str| {
-            Err(Violation::new("G-C7", who, text).of(history.name(key)))
-        };
-        for (key, position) in &self.positions {
-            if !scope.covers(history.namespace(*key)) {
-                continue;
-            }
-            if !reached(history, scope, *key, *position, view.get(key).copied()) {
-                return broken(who, *key, "synced, and shows less than there was at the start");
-            }
-            for listener in listeners.clone() {
-                if !listener.has_reached(history, *key, *position) {
-                    let text = "synced before the listener was told what there was at the start";
-                    return broken(&listener.name, *key, text);
-                }
-            }
-        }
-        Ok(())
+        let shows = |key, at| reached(history, scope, key, at, view.get(&key).copied());
+        let text = "synced, and shows less than there was at the start";
+        self.check(history, scope, shows)
+            .map_or(Ok(()), |key| Err(Violation::new("G-C7", who, text).of(history.name(key))))
+    }
+
+    /// The listener says that it is synced.
+    ///
+    /// # Errors
+    /// The first key of which it was told something older than there was at the start.
+    pub fn told(&self, history: &History, listener: &Listener) -> Result<(), Violation> {
+        let knows = |key, at| listener.has_reached(history, key, at);
+        let text = "synced before it was told what there was at the start";
+        self.check(history, &listener.scope, knows).map_or(Ok(()), |key| {
+            Err(Violation::new("G-C7", &listener.name, text).of(history.name(key)))
+        })
+    }
+
+    /// The first key for which `is_there` does not hold.
+    fn check(
+        &self,
+        history: &History,
+        scope: &Scope,
+        is_there: impl Fn(KeyId, u64) -> bool,
+    ) -> Option<KeyId> {
+        let within = self.positions.iter().filter(|(key, _)| scope.covers(history.namespace(*key)));
+        within.copied().find(|(key, at)| !is_there(*key, *at)).map(|(key, _)| key)
     }
 }

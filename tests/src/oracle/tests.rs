@@ -88,6 +88,10 @@ fn g_c4_a_lost_a_second_and_a_missing_deletion_are_found() {
     assert_eq!(broken(&[added(1, 2), unsplit])[0], "G-C4", "two uids in one update");
     let twice = [added(1, 2), deleted(1, 2), deleted(1, 2), added(2, 5)];
     assert_eq!(broken(&twice), ["G-C4"]);
+    let older = [added(1, 1), deleted(1, 2), deleted(1, 1), added(2, 5)];
+    assert_eq!(broken(&older), ["G-C4"]);
+    let unheard_of = [deleted(1, 2), added(2, 5)];
+    assert!(broken(&unheard_of).is_empty(), "a deletion is told also of what was never told");
     assert_eq!(broken(&[updated(2, 4, 5)])[0], "G-C4", "an update of what was never added");
     assert_eq!(broken(&[added(1, 2), deleted(2, 4), added(2, 5)])[0], "G-C4", "another's deletion");
 }
@@ -134,9 +138,11 @@ fn g_c6_a_listener_is_not_told_what_its_cache_does_not_show() {
 #[test]
 fn g_c3_a_version_that_goes_back_must_be_announced() {
     let mut reader = Reader::new("reader", Scope::default());
-    assert!(reader.version(7, 0).is_ok() && reader.version(7, 0).is_ok());
-    assert_eq!(reader.version(6, 0).unwrap_err().promise, "G-C3");
-    assert!(reader.version(9, 0).is_ok() && reader.version(2, 1).is_ok());
+    let mut look = |version, announced| reader.version(version, || announced);
+    assert!(look(7, 0).is_ok() && look(7, 0).is_ok());
+    assert_eq!(look(6, 0).unwrap_err().promise, "G-C3");
+    assert!(look(9, 0).is_ok() && look(2, 1).is_ok());
+    assert!(look(1, 1).is_err());
 }
 
 #[test]
@@ -171,8 +177,8 @@ fn view(objects: &[(KeyId, Shown)]) -> View {
     view
 }
 
-fn term(serial: u64) -> Option<String> {
-    Some(format!("t{}", serial % 4))
+fn term(serial: u64) -> Vec<String> {
+    vec![format!("t{}", serial % 4)]
 }
 
 #[test]
@@ -235,9 +241,9 @@ fn g_c7_synced_before_a_consistent_state_was_applied_and_told_is_found() {
     let start = Start::now(book.history(0));
     let check = |book: &Book, objects: &[(KeyId, Shown)]| {
         let view = objects.iter().copied().collect();
-        let told = std::iter::once(book.of(listener));
-        start
-            .synced("cache", book.history(0), &Scope::default(), &view, told)
+        let synced = start.synced("cache", book.history(0), &Scope::default(), &view);
+        synced
+            .and_then(|()| start.told(book.history(0), book.of(listener)))
             .map_err(|violation| (violation.promise, violation.who))
     };
     let bad = |who: &str| Err(("G-C7", who.to_owned()));
@@ -248,6 +254,17 @@ fn g_c7_synced_before_a_consistent_state_was_applied_and_told_is_found() {
     assert_eq!(check(&book, &[(x, object(2, 5))]), Ok(()));
     book.commit(0, "a", "x", Some(object(2, 6)));
     assert_eq!(check(&book, &[(x, object(2, 6))]), Ok(()), "a later state is as good");
+}
+
+#[test]
+fn g_c7_a_late_listener_is_told_what_the_cache_showed_when_it_came() {
+    let (mut book, listener) = book();
+    let x = book.history(0).find_key("a", "x").unwrap();
+    let start = Start::of(book.history(0), &BTreeMap::from([(x, object(2, 4))]));
+    let told = |book: &Book| start.told(book.history(0), book.of(listener)).map_err(|v| v.promise);
+    assert_eq!(told(&book), Err("G-C7"));
+    book.hear(listener, "a", "x", added(2, 4), None);
+    assert_eq!(told(&book), Ok(()));
 }
 
 #[test]

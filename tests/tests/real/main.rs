@@ -5,6 +5,7 @@
 
 mod answers;
 mod bench;
+mod caches;
 mod certificates;
 mod identity;
 mod plugins;

@@ -40,6 +40,8 @@ pub(crate) enum Cut {
     Stalled,
     /// It gets to the server, and nothing moves any more for a while.
     StalledAfterRequest,
+    /// Within what the server sends, whatever was asked.
+    InStream,
 }
 
 const CUTS: [Cut; 6] = [
@@ -56,6 +58,8 @@ struct Fate {
     cut: Cut,
     /// It comes with the piece that makes it more bytes from the client than this.
     after: u64,
+    /// Or with the piece that makes it more bytes from the server than this.
+    received: u64,
     /// By a reset, or by a proper end of the stream?
     reset: bool,
     /// How long the server has after the request, before it loses its client.
@@ -73,7 +77,17 @@ impl Fate {
             (cut, HANDSHAKE + dice.below(LONGEST))
         };
         let reset = dice.below(2) == 0;
-        Self { cut, after, reset, grace: dice.jitter(Duration::from_millis(40)) }
+        let grace = dice.jitter(Duration::from_millis(40));
+        Self { cut, after, received: u64::MAX, reset, grace }
+    }
+
+    /// Of a connection that mostly listens.
+    fn of_listener(dice: &Entropy) -> Self {
+        // As often within the handshake as within the first megabytes.
+        let received = 1 << (9 + dice.below(14));
+        let received = received + dice.below(received);
+        let (reset, grace) = (dice.below(2) == 0, Duration::ZERO);
+        Self { cut: Cut::InStream, after: u64::MAX, received, reset, grace }
     }
 }
 
@@ -87,6 +101,9 @@ pub(crate) struct Proxy {
 struct Shared {
     server: SocketAddr,
     dice: Option<Entropy>,
+    draw: fn(&Entropy) -> Fate,
+    /// While it is false, connections that begin live on.
+    is_cutting: AtomicBool,
     /// While it is true, connections are cut at once, old and new.
     out: AtomicBool,
     connections: AtomicU64,
@@ -98,20 +115,32 @@ struct Shared {
 impl Proxy {
     /// One that cuts nothing.
     pub(crate) async fn new(server: &RealServer) -> Self {
-        Self::with(server, None).await
+        Self::with(server, None, Fate::draw).await
     }
 
     /// One that cuts every connection sooner or later.
     pub(crate) async fn cutting(server: &RealServer, dice: Entropy) -> Self {
-        Self::with(server, Some(dice)).await
+        Self::with(server, Some(dice), Fate::draw).await
     }
 
-    async fn with(server: &RealServer, dice: Option<Entropy>) -> Self {
+    /// One that cuts every connection sooner or later, by what the server sends: for those who watch.
+    pub(crate) async fn cutting_streams(server: &RealServer, dice: Entropy) -> Self {
+        Self::with(server, Some(dice), Fate::of_listener).await
+    }
+
+    /// From now on connections live on.
+    pub(crate) fn stop_cutting(&self) {
+        self.shared.is_cutting.store(false, Ordering::Relaxed);
+    }
+
+    async fn with(server: &RealServer, dice: Option<Entropy>, draw: fn(&Entropy) -> Fate) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared {
             server: server.address(),
             dice,
+            draw,
+            is_cutting: AtomicBool::new(true),
             out: AtomicBool::new(false),
             connections: AtomicU64::new(0),
             received: AtomicU64::new(0),
@@ -161,7 +190,9 @@ async fn listen(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((client, _)) = listener.accept().await {
         while open.try_join_next().is_some() {}
         shared.connections.fetch_add(1, Ordering::Relaxed);
-        let fate = shared.dice.as_ref().map(Fate::draw);
+        let is_cutting = shared.is_cutting.load(Ordering::Relaxed);
+        let dice = shared.dice.as_ref().filter(|_| is_cutting);
+        let fate = dice.map(shared.draw);
         let shared = Arc::clone(&shared);
         open.spawn(async move {
             // Broken sockets are what this is about.
@@ -175,16 +206,17 @@ async fn serve(shared: &Shared, mut client: TcpStream, fate: Option<Fate>) -> io
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let limit = fate.as_ref().map_or(u64::MAX, |fate| fate.after);
+    let most = fate.as_ref().map_or(u64::MAX, |fate| fate.received);
     let last = {
         let (from_client, to_client) = client.split();
         let (from_server, to_server) = server.split();
         tokio::select! {
             biased;
             last = upwards(from_client, to_server, limit, &shared.out) => last?,
-            ended = downwards(shared, from_server, to_client) => {
-                ended?;
-                return Ok(());
-            }
+            ended = downwards(shared, from_server, to_client, most) => match ended? {
+                Some(last) => Some(last),
+                None => return Ok(()),
+            },
         }
     };
     let (Some(last), Some(fate)) = (last, fate) else { return Ok(()) };
@@ -218,19 +250,26 @@ async fn upwards(
     }
 }
 
+/// Until the server ends, or has sent `most` bytes: then an empty piece.
 async fn downwards(
     shared: &Shared,
     mut server: tokio::net::tcp::ReadHalf<'_>,
     mut client: tokio::net::tcp::WriteHalf<'_>,
-) -> io::Result<()> {
-    let mut buffer = vec![0; 16 << 10];
+    most: u64,
+) -> io::Result<Option<Vec<u8>>> {
+    let (mut buffer, mut left) = (vec![0; 16 << 10], most);
     loop {
         let count = server.read(&mut buffer).await?;
         if count == 0 {
-            return Ok(());
+            return Ok(None);
         }
         shared.received.fetch_add(count as u64, Ordering::Relaxed);
+        let count = count.min(usize::try_from(left).unwrap_or(usize::MAX));
         client.write_all(&buffer[..count]).await?;
+        left -= count as u64;
+        if left == 0 {
+            return Ok(Some(Vec::new()));
+        }
     }
 }
 
@@ -243,7 +282,7 @@ async fn end(
 ) -> io::Result<()> {
     let clock = Clock::system();
     match fate.cut {
-        Cut::InHandshake | Cut::BeforeRequest => {}
+        Cut::InHandshake | Cut::BeforeRequest | Cut::InStream => {}
         Cut::InRequest => server.write_all(&last[..last.len() / 2]).await?,
         Cut::BeforeAnswer => {
             server.write_all(last).await?;

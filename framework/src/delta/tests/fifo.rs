@@ -114,7 +114,9 @@ fn mechanism_24_has_synced_case_by_case() {
     let other: Step = |queue| drop(queue.replace(vec![("c", 1)], "2", &()));
     let add: Step = |queue| queue.add(("c", 1)).unwrap();
     let delete: Step = |queue| queue.delete(("a", 1), &()).unwrap();
-    let pop: Step = |queue| drop(queue.take());
+    let pop: Step = |queue| {
+        queue.take();
+    };
     let cases: [(&str, &[Step], bool); 12] = [
         ("nothing happened", &[], false),
         ("an empty list", &[none], true),

@@ -371,7 +371,9 @@ proptest! {
                     real.delete(pod, &in_order).unwrap();
                 }
                 // Nobody is told; a list will show it.
-                (1, _) => drop(source.remove(pod.0)),
+                (1, _) => {
+                    source.remove(pod.0);
+                }
                 (2, _) => {
                     deltas.replace(source.values().copied().collect(), "1", &by_key);
                     real.replace(source.values().copied().collect(), "1", &in_order);

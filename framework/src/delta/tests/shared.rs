@@ -238,9 +238,9 @@ async fn while_processed(
         during(&store.lock().clone());
         let mut store = store.lock();
         match item.newest() {
-            Some(ObjectDelta::Deleted(_)) | None => drop(store.remove(item.key)),
-            Some(delta) => drop(store.insert(item.key, *delta.object().unwrap())),
-        }
+            Some(ObjectDelta::Deleted(_)) | None => store.remove(item.key),
+            Some(delta) => store.insert(item.key, *delta.object().unwrap()),
+        };
         Done::Done
     });
     outcome.await.unwrap();

@@ -75,3 +75,46 @@ async fn a6_a_page_that_drips_in_is_given_up_after_ten_minutes() {
     assert!(started.elapsed() > Duration::from_secs(590), "{:?}", started.elapsed());
     assert_eq!(rig.caught_up().await, ["*a=1"]);
 }
+
+/// B6: a server that repeats itself after a list does not bring back what the list found gone.
+#[tokio::test(start_paused = true)]
+async fn b6_a_frame_older_than_the_last_list_does_not_bring_back_what_was_gone_by_then() {
+    let rig = Rig::synced(Server::new()).await;
+    rig.server.put("a", data("1"));
+    assert_eq!(rig.caught_up().await, ["+a=1"]);
+    let old = json!({"metadata": {"name": "a", "namespace": "n", "uid": "u",
+        "resourceVersion": rig.status().resource_version}, "data": {"k": "1"}});
+    rig.server.delete("a");
+    rig.caught_up().await;
+    rig.server.send(&frame("ERROR", r#"{"kind":"Status","code":410,"reason":"Expired"}"#));
+    eventually("it is listed again", || rig.server.lists() == 2).await;
+    rig.server.send(&frame("ADDED", &old.to_string()));
+    rig.server.put("b", data("2"));
+    assert_eq!(rig.caught_up().await, ["+b=2"]);
+    assert!(rig.get("a").is_none());
+}
+
+/// B6: a deletion that is told again, older than the last one, does not replace it.
+#[tokio::test(start_paused = true)]
+async fn b6_an_older_deletion_told_again_does_not_let_an_old_state_in() {
+    let rig = Rig::synced(Server::new()).await;
+    let object = |uid: &str, version: &str| {
+        let object = json!({"metadata": {"name": "a", "namespace": "n", "uid": uid,
+            "resourceVersion": version}, "data": {"k": version}});
+        object.to_string()
+    };
+    let frames = [
+        ("ADDED", object("u1", "101")),
+        ("DELETED", object("u1", "102")),
+        ("ADDED", object("u2", "103")),
+        ("DELETED", object("u2", "104")),
+    ];
+    for (event, object) in frames.iter().chain(&frames[1..3]) {
+        rig.server.send(&frame(event, object));
+        // One by one, so that none is merged with the next.
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let told = ["+a=101", "-a=101", "+a=103", "-a=103"];
+    assert_eq!(rig.told.take(), told);
+    assert!(rig.get("a").is_none());
+}

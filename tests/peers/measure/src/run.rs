@@ -36,6 +36,10 @@ pub trait Subject {
     fn lookup(&self, app: &str) -> usize;
     /// Reconciles from now on sleep for so long.
     fn sleep(&self, _: Duration) {}
+    /// So many tasks that only sleep, without a framework; false when the driver has none.
+    fn tasks(&self, _count: u64, _: Duration) -> bool {
+        false
+    }
     /// What adds to the work queue cost, if there is a public one: runs per add.
     fn queue(&self, _: u64) -> Option<f64> {
         None
@@ -70,6 +74,7 @@ pub fn run(args: &Args, meter: &Arc<Meter>, subject: &mut dyn Subject) -> io::Re
             Phase::Idle { seconds } => work.idle(seconds),
             Phase::Queue { adds } => work.queue(adds),
             Phase::Flight { milliseconds } => work.flight(milliseconds)?,
+            Phase::Tasks { milliseconds } => work.tasks(milliseconds),
         }
     }
     work.end()
@@ -256,6 +261,15 @@ impl Work<'_> {
         self.subject.sleep(Duration::ZERO);
         self.line("flight", cpu, wall, count).with("sleep_ms", milliseconds).print();
         Ok(())
+    }
+
+    fn tasks(&mut self, milliseconds: u64) {
+        let count = self.args.objects;
+        let measured = Window::begin();
+        if self.subject.tasks(count, Duration::from_millis(milliseconds)) {
+            let (cpu, wall) = (measured.cpu(), measured.wall());
+            self.line("tasks", cpu, wall, count).with("sleep_ms", milliseconds).print();
+        }
     }
 
     fn end(mut self) -> io::Result<()> {

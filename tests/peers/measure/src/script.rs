@@ -53,6 +53,8 @@ pub enum Phase {
     Queue { adds: u64 },
     /// `flight:MILLISECONDS`: every object is reconciled by a reconcile that sleeps so long.
     Flight { milliseconds: u64 },
+    /// `tasks:MILLISECONDS`: as many tasks that sleep so long, without a framework.
+    Tasks { milliseconds: u64 },
 }
 
 impl Args {
@@ -103,6 +105,7 @@ impl Phase {
             "idle" => Self::Idle { seconds: at(0) },
             "queue" => Self::Queue { adds: at(0) },
             "flight" => Self::Flight { milliseconds: at(0) },
+            "tasks" => Self::Tasks { milliseconds: at(0) },
             other => panic!("no phase {other:?}"),
         }
     }

@@ -149,6 +149,17 @@ impl<K: Read> Subject for Ours<'_, K> {
         self.sleep.store(milliseconds, Ordering::Relaxed);
     }
 
+    fn tasks(&self, count: u64, sleep: Duration) -> bool {
+        self.runtime.block_on(async {
+            let mut tasks = tokio::task::JoinSet::new();
+            for _ in 0..count {
+                tasks.spawn(tokio::time::sleep(sleep));
+            }
+            while tasks.join_next().await.is_some() {}
+        });
+        true
+    }
+
     fn queue(&self, adds: u64) -> Option<f64> {
         Some(queue::run(self.runtime, adds))
     }

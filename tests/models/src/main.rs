@@ -1,0 +1,73 @@
+//! Models of the hand-offs of `windlass::delta`: their own source, compiled over primitives whose
+//! every interleaving loom tries (up to a number of preemptions). A lost wake-up is a deadlock, and
+//! loom reports deadlocks.
+//!
+//! `models` runs all, each in a process of its own, because a model that fails may abort;
+//! `models NAME` runs one, `models --first` ends at the first that fails. Ends with 10 when a model failed. `run` does this for the source as it
+//! is and for each mutant of `mutants.txt`.
+
+mod conformance;
+mod handoff;
+#[allow(dead_code)]
+mod mutants;
+mod shared;
+mod sync;
+
+include!(concat!(env!("OUT_DIR"), "/delta/module.in"));
+
+/// What the modelled source takes for `crate::error`.
+mod error {
+    pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
+}
+
+/// What the modelled source takes for `crate::resource`.
+mod resource {
+    pub type ObjectKey = &'static str;
+}
+
+use std::process::{Command, ExitCode};
+
+type Model = (&'static str, fn());
+
+fn models() -> Vec<Model> {
+    [conformance::MODELS, handoff::MODELS, shared::MODELS].concat()
+}
+
+/// Tries every interleaving of `model` with at most `preemptions` of them forced.
+fn explore(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.max_branches = 20_000;
+    builder.check(model);
+}
+
+fn main() -> ExitCode {
+    let argument = std::env::args().nth(1);
+    let ends_early = argument.as_deref() == Some("--first");
+    if let Some(name) = argument.filter(|_| !ends_early) {
+        let Some((_, model)) = models().into_iter().find(|(other, _)| *other == name) else {
+            eprintln!("there is no model {name}");
+            return ExitCode::from(2);
+        };
+        model();
+        return ExitCode::SUCCESS;
+    }
+    let own = std::env::current_exe().expect("the path of this program");
+    let mut failed = 0;
+    for (name, _) in models() {
+        let output = Command::new(&own).arg(name).output().expect("this program runs again");
+        if output.status.success() {
+            println!("{name}: holds");
+        } else {
+            failed += 1;
+            let told = String::from_utf8_lossy(&output.stderr);
+            let why =
+                told.lines().find(|line| !line.trim().is_empty() && !line.contains("panicked"));
+            println!("{name}: FAILED: {}", why.unwrap_or("no words"));
+            if ends_early {
+                break;
+            }
+        }
+    }
+    if failed > 0 { ExitCode::from(10) } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,147 @@
+"""From results to tables: medians, ranges, ratios, and how each goal was met."""
+
+from collections import defaultdict
+from statistics import median
+
+from .rows import COLUMNS, OURS, ROWS
+
+
+def figure(value):
+    """A number with as many digits as it is worth."""
+    if value >= 10_000:
+        return f"{value / 1000:,.0f}k"
+    if value >= 100:
+        return f"{value:.0f}"
+    if value >= 10:
+        return f"{value:.1f}"
+    return f"{value:.2f}"
+
+
+class Results:
+    """What all rounds measured, by row and column."""
+
+    def __init__(self, rounds):
+        self.found = defaultdict(list)
+        self.errors = {}
+        self.noisy = set()
+        for done in rounds:
+            if done["error"]:
+                self.errors[done["job"]] = done["error"]
+                continue
+            if done.get("noisy"):
+                self.noisy.add(done["job"])
+            for line in done["lines"]:
+                for name, value in line.items():
+                    if isinstance(value, (int, float)):
+                        self.found[done["job"], line["phase"], line.get("rate"), name].append(value)
+
+    def values(self, row, column):
+        group, phase, name = row.source
+        rate = row.where[1] if row.where else None
+        return self.found.get((f"{group}/{column}", phase, rate, name), [])
+
+    def columns(self, rows):
+        return [column for column in COLUMNS if any(self.values(row, column) for row in rows)]
+
+    def cell(self, row, column):
+        values = self.values(row, column)
+        if not values:
+            return "–"
+        middle = figure(median(values))
+        text = middle
+        if len(values) > 1 and min(values) != max(values):
+            text += f" ({figure(min(values))}–{figure(max(values))})"
+        return text + self.verdict(row, column, median(values))
+
+    @staticmethod
+    def verdict(row, column, value):
+        target = row.targets.get(column)
+        if target is None:
+            return ""
+        share = target / value if row.more_is_better and value else value / target
+        return " **ok**" if share <= 1 else f" short {share:.2f}x"
+
+    def ratios(self, row):
+        """How many times better our default is than each rival's default."""
+        ours = self.values(row, "compact")
+        if not ours or not median(ours):
+            return "–"
+        texts = []
+        for column, name in (("kube", "kube-rs"), ("go-json", "Go JSON"), ("go-pb", "Go pb")):
+            theirs = self.values(row, column)
+            if not theirs or not median(theirs):
+                continue
+            ratio = median(theirs) / median(ours)
+            ratio = 1 / ratio if row.more_is_better else ratio
+            texts.append(f"{name} {ratio:.1f}x" if ratio < 100 else f"{name} {ratio:.0f}x")
+        return ", ".join(texts) or "–"
+
+    def goals(self):
+        """How many goals were met, of how many that were measured."""
+        met = [self.verdict(row, column, median(self.values(row, column))).endswith("**ok**")
+               for row in ROWS for column in row.targets if self.values(row, column)]
+        return sum(met), len(met)
+
+
+def goal_of(row):
+    sign = "≥" if row.more_is_better else "≤"
+    return ", ".join(
+        f"{sign} {target:,g}" + ("" if column == "compact" else f" {column}")
+        for column, target in row.targets.items()) or "–"
+
+
+def tables(results):
+    """Markdown."""
+    parts = []
+    for table in dict.fromkeys(row.table for row in ROWS):
+        rows = [row for row in ROWS if row.table == table]
+        columns = results.columns(rows)
+        if not columns:
+            continue
+        head = ["", "goal", *(COLUMNS[column] for column in columns), "ours, default, beside"]
+        lines = [f"### {table}", "", "| " + " | ".join(head) + " |",
+                 "|---|---|" + "---:|" * len(columns) + "---|"]
+        for row in rows:
+            if not any(results.values(row, column) for column in columns):
+                continue
+            title = f"{row.title}, {row.unit}" if row.unit else row.title
+            title += f" ({row.note})" if row.note else ""
+            cells = [results.cell(row, column) for column in columns]
+            ratio = results.ratios(row) if "per event" not in row.title else ""
+            lines.append("| " + " | ".join([title, goal_of(row), *cells, ratio]) + " |")
+        parts.append("\n".join(lines))
+    if results.errors:
+        lines = ["Not measured:", ""]
+        lines += [f"- {job}: {error}" for job, error in sorted(results.errors.items())]
+        parts.append("\n".join(lines))
+    if results.noisy:
+        parts.append("While these ran, other programs used more than the limit: "
+                     + ", ".join(sorted(results.noisy)) + ".")
+    return "\n\n".join(parts)
+
+
+def facts(data):
+    """A paragraph about the machine and the versions."""
+    about = data["about"]
+    rounds = data["rounds"]
+    words = [f"{about['date']}, {about['machine']}, {about['kernel']}.",
+             f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}.",
+             f"{rounds} rounds in which drivers take turns; medians, ranges in brackets."
+             if rounds > 1 else "One round; no ranges."]
+    if about["quick"]:
+        words.append("**Small sizes (`--quick`): these figures show that it runs, nothing more.**")
+    if about["loads"]:
+        words.append("Load before each round: " + ", ".join(f"{load:.2f}" for load in about["loads"])
+                     + ".")
+    if about.get("void"):
+        words.append(f"{about['void']} rounds were void (load above 0.5 at their start).")
+    return " ".join(words)
+
+
+def between(text, name, new):
+    """`text` with what stands between two markers replaced."""
+    begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
+    if begin not in text or end not in text:
+        raise ValueError(f"there is no place marked {name!r}")
+    head, rest = text.split(begin, 1)
+    return f"{head}{begin}\n\n{new}\n\n{end}{rest.split(end, 1)[1]}"

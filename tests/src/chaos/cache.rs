@@ -1,0 +1,332 @@
+//! One cache under observation: its reads, its listeners, its start.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+use windlass::informer::{CacheOptions, Informer, InformerRegistry, Registration};
+use windlass::resource::{ObjectKey, Selector};
+use windlass::store::Cached;
+
+use super::content::Content;
+use super::kinds::Subject;
+use super::listen::{Manner, listen, look_inside, shown};
+use super::stats::{Stats, by_label};
+use super::{Ledger, kinds};
+use crate::oracle::{KeyId, Reader, Scope, Shown, Start, View, Violation};
+
+/// So long reads show an own write at least, or say that they do not.
+const OWN_WRITE: Duration = Duration::from_secs(10);
+
+/// A cache of some kind.
+pub trait Watched: Debug + Send + Sync {
+    /// The number of its kind.
+    fn kind(&self) -> usize;
+    /// What it looks at.
+    fn scope(&self) -> &Scope;
+    /// Reads everything and compares; `is_exact` when nobody else can run meanwhile.
+    fn read(&self, is_exact: bool);
+    /// Compares what it shows with the server, which rests.
+    ///
+    /// # Errors
+    /// The first difference.
+    fn settled(&self) -> Result<(), Violation>;
+    /// Adds a listener, and looks at what it was told once it says that it is synced.
+    fn listen(self: Arc<Self>, manner: Manner);
+    /// Removes the listener that was added last, unless few are left; from then on it must not be
+    /// told anything. False when it stays.
+    fn unlisten(self: Arc<Self>) -> Pin<Box<dyn Future<Output = bool> + Send>>;
+    /// Waits until it is synced, and looks whether it is.
+    fn synced(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+    /// This process wrote `object`, which is the state at `position`.
+    fn wrote(&self, key: KeyId, position: u64, object: Value);
+    /// This process deleted the object of `uid`; the deletion is the state at `position`. False when
+    /// the cache does not show that object.
+    fn deleted(&self, key: KeyId, position: u64, uid: &str);
+    /// Does it show an object of this uid?
+    fn shows(&self, key: KeyId, uid: &str) -> bool;
+    /// The version that it says it has, and how many new epochs it has announced.
+    fn reached(&self) -> (u64, u64);
+    /// It was stopped: nobody must be told anything any more.
+    fn stopped(&self);
+}
+
+/// A listener, by its number in the book.
+#[derive(Clone, Debug)]
+struct Heard {
+    number: usize,
+    registration: Arc<Registration>,
+}
+
+/// A cache of `K`. Locks are taken in the order reader, book.
+#[derive(Debug)]
+pub struct Cache<K> {
+    who: String,
+    scope: Scope,
+    informer: Informer<K>,
+    registry: InformerRegistry,
+    ledger: Ledger,
+    stats: Stats,
+    began: Instant,
+    start: Start,
+    reader: Mutex<Reader>,
+    listeners: Mutex<Vec<Heard>>,
+    /// Listeners so far.
+    most: AtomicU64,
+}
+
+impl<K: Subject> Cache<K> {
+    /// The cache of `registry`; `who` names it. Call it before the registry asks for anything.
+    pub fn new(
+        registry: &InformerRegistry,
+        who: &str,
+        scope: Scope,
+        ledger: &Ledger,
+        stats: &Stats,
+    ) -> Arc<Self> {
+        let who = format!("{who}, {}", kinds::NAMES[K::KIND]);
+        let start = Start::now(ledger.book().history(K::KIND));
+        Arc::new(Self {
+            informer: match options(&scope) {
+                Some(options) => registry.informer_with(options),
+                None => registry.informer::<K>(),
+            },
+            registry: registry.clone(),
+            reader: Mutex::new(Reader::new(&who, scope.clone())),
+            ledger: ledger.clone(),
+            stats: stats.clone(),
+            began: Instant::now(),
+            start,
+            listeners: Mutex::default(),
+            most: AtomicU64::new(0),
+            who,
+            scope,
+        })
+    }
+
+    fn reader(&self) -> MutexGuard<'_, Reader> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn listeners(&self) -> MutexGuard<'_, Vec<Heard>> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which keys these are, and in what version; one that never was is a violation.
+    fn known(&self, objects: &[Cached<K>]) -> Vec<(KeyId, Shown)> {
+        let mut book = self.ledger.book();
+        let mut known = Vec::with_capacity(objects.len());
+        for object in objects {
+            let (namespace, name) = place(object.key());
+            match book.history(K::KIND).find_key(namespace, name) {
+                Some(key) => known.push((key, shown(object))),
+                None => {
+                    let text = "an object that never was";
+                    let violation = Violation::new("G-C1", &self.who, text);
+                    book.broken(violation.of(object.key().to_string()));
+                }
+            }
+        }
+        known
+    }
+
+    /// Everything in the cache, and what indexes find of it.
+    fn view(&self, with_terms: bool) -> View {
+        let store = self.informer.store();
+        let mut view = View { list: self.known(&store.list()), by_term: BTreeMap::new() };
+        if !with_terms {
+            return view;
+        }
+        for shard in Content::shards() {
+            let found = self.known(&store.by_index(K::BY_SHARD, &shard));
+            view.by_term.insert(shard, found);
+        }
+        for owner in (0..5).map(|owner| format!("owner-{owner}")) {
+            let found = self.known(&store.owned_by(&owner));
+            view.by_term.insert(owner, found);
+        }
+        let red = Selector::everything().equals("colour", "red");
+        view.by_term.insert("red".to_owned(), self.known(&store.select(None, &red)));
+        view
+    }
+
+    /// What the watch has shown it of each key, without own writes.
+    fn seen(&self) -> BTreeMap<KeyId, Shown> {
+        let store = self.informer.store();
+        let book = self.ledger.book();
+        let history = book.history(K::KIND);
+        let seen = |key| {
+            let (namespace, name) = history.place(key);
+            let cached = store.get_seen(&ObjectKey::new(Some(namespace), name))?;
+            Some((key, shown(&cached)))
+        };
+        history.keys().filter_map(seen).collect()
+    }
+
+    fn key(&self, key: KeyId) -> ObjectKey {
+        let book = self.ledger.book();
+        let (namespace, name) = book.history(K::KIND).place(key);
+        ObjectKey::new(Some(namespace), name)
+    }
+
+    fn read_own(&self) {
+        let store = self.informer.store();
+        // The lock is not held on: looking below takes it again.
+        let own = self.reader().own();
+        for key in own {
+            let object = self.key(key);
+            let view = store.get(&object).map(|cached| shown(&cached));
+            let is_stale = store.is_stale(&object);
+            let now = self.began.elapsed();
+            let mut reader = self.reader();
+            let mut book = self.ledger.book();
+            let read = reader.read_own(book.history(K::KIND), key, view, is_stale, now);
+            book.note(read);
+        }
+    }
+}
+
+/// Of a cache that shows a part only.
+fn options(scope: &Scope) -> Option<CacheOptions> {
+    scope.selects.map(|_| CacheOptions::default().labels("colour=red"))
+}
+
+fn place(key: &ObjectKey) -> (&str, &str) {
+    (key.namespace().unwrap_or_default(), key.name())
+}
+
+/// Under which terms an object is found.
+fn terms(serial: u64) -> Vec<String> {
+    let content = Content { serial };
+    let red = Content::is_red(serial).then(|| "red".to_owned());
+    [content.shard()].into_iter().chain(content.owner()).chain(red).collect()
+}
+
+impl<K: Subject> Watched for Cache<K> {
+    fn kind(&self) -> usize {
+        K::KIND
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    fn read(&self, is_exact: bool) {
+        self.stats.count("reads of a whole cache");
+        self.read_own();
+        let view = self.view(is_exact);
+        let version = self.informer.status().resource_version.parse().unwrap_or_default();
+        let objects = self.informer.store().list();
+        let number = usize::try_from(version).unwrap_or_default();
+        let inside = objects.get(number % objects.len().max(1)).map(look_inside);
+        let mut reader = self.reader();
+        let gone_back = reader.version(version, || self.reached().1);
+        let mut book = self.ledger.book();
+        book.note(gone_back);
+        book.note(inside.unwrap_or(Ok(())));
+        let read = reader.read(book.history(K::KIND), &view, terms);
+        book.note(read);
+    }
+
+    fn settled(&self) -> Result<(), Violation> {
+        let view = self.seen();
+        self.reader().settled(self.ledger.book().history(K::KIND), &view)
+    }
+
+    fn listen(self: Arc<Self>, manner: Manner) {
+        let number = self.most.fetch_add(1, Ordering::Relaxed);
+        let who = format!("{}, listener {number} ({manner:?})", self.who);
+        let view = self.seen();
+        let start = Start::of(self.ledger.book().history(K::KIND), &view);
+        let (number, registration) =
+            listen(&self.informer, &self.ledger, &who, &self.scope, manner);
+        let heard = Heard { number, registration: Arc::new(registration) };
+        self.listeners().push(heard.clone());
+        tokio::spawn(async move {
+            if heard.registration.synced().await.is_ok() {
+                self.stats.count("listeners that said they were synced");
+                let mut book = self.ledger.book();
+                let history = book.history(K::KIND);
+                let told = start.told(history, book.of(number));
+                let told = told.and_then(|()| self.start.told(history, book.of(number)));
+                book.note(told);
+            }
+        });
+    }
+
+    fn unlisten(self: Arc<Self>) -> Pin<Box<dyn Future<Output = bool> + Send>> {
+        Box::pin(async move {
+            let last = {
+                let mut listeners = self.listeners();
+                if listeners.len() > 2 { listeners.pop() } else { None }
+            };
+            let Some(heard) = last else { return false };
+            heard.registration.remove().await;
+            self.ledger.book().remove(heard.number);
+            true
+        })
+    }
+
+    fn synced(self: Arc<Self>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            if self.informer.synced().await.is_err() {
+                return;
+            }
+            self.stats.count("caches that said they were synced");
+            let view = self.seen();
+            let mut book = self.ledger.book();
+            let history = book.history(K::KIND);
+            let synced = self.start.synced(&self.who, history, &self.scope, &view);
+            book.note(synced);
+        })
+    }
+
+    fn wrote(&self, key: KeyId, position: u64, object: Value) {
+        let written = serde_json::from_value::<K>(object).map_err(|error| error.to_string());
+        let written = written
+            .and_then(|object| self.informer.wrote(&object).map_err(|error| error.to_string()));
+        let mut reader = self.reader();
+        let mut book = self.ledger.book();
+        match written {
+            Ok(()) => {
+                let until = self.began.elapsed() + OWN_WRITE;
+                reader.wrote(book.history(K::KIND), key, position, until);
+            }
+            Err(error) => book.broken(Violation::new("G-C8", &self.who, error)),
+        }
+    }
+
+    fn deleted(&self, key: KeyId, position: u64, uid: &str) {
+        self.informer.deleted(&self.key(key), uid);
+        let mut reader = self.reader();
+        let book = self.ledger.book();
+        let until = self.began.elapsed() + OWN_WRITE;
+        reader.wrote(book.history(K::KIND), key, position, until);
+    }
+
+    fn shows(&self, key: KeyId, uid: &str) -> bool {
+        let cached = self.informer.store().get_seen(&self.key(key));
+        cached.is_some_and(|cached| cached.head().uid() == uid)
+    }
+
+    fn reached(&self) -> (u64, u64) {
+        let version = self.informer.status().resource_version.parse().unwrap_or_default();
+        let text = self.registry.seams().metrics.encode();
+        let plural = format!("\"{}", kinds::NAMES[K::KIND]);
+        // A cache of its own selector counts with the others of its kind: as announced as they are.
+        let lists = by_label(&text, "windlass_informer_lists_total", "cause", &plural);
+        (version, lists.get("new_epoch").copied().unwrap_or_default())
+    }
+
+    fn stopped(&self) {
+        for heard in std::mem::take(&mut *self.listeners()) {
+            self.ledger.book().remove(heard.number);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What an object holds: all of it follows from its serial number, so that a reader can tell a whole
+//! object from a mixture of two.
+
+use serde_json::{Value, json};
+
+use super::kinds::Subject;
+
+/// Values of the index.
+const SHARDS: u64 = 8;
+
+/// The content that a serial number stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// The number.
+    pub serial: u64,
+}
+
+impl Content {
+    /// Does it not decode into its type?
+    pub fn is_bad(self) -> bool {
+        self.serial % 50 == 7
+    }
+
+    /// Is it of the colour that selecting caches look at?
+    pub fn is_red(serial: u64) -> bool {
+        serial % 3 == 0
+    }
+
+    /// What the index finds it by.
+    pub fn shard(self) -> String {
+        format!("s{}", self.serial % SHARDS)
+    }
+
+    /// Every value of the index.
+    pub fn shards() -> impl Iterator<Item = String> {
+        (0..SHARDS).map(|shard| format!("s{shard}"))
+    }
+
+    /// Uid of its owner, if it has one.
+    pub fn owner(self) -> Option<String> {
+        (self.serial % 4 == 0).then(|| format!("owner-{}", self.serial % 5))
+    }
+
+    /// A text of changing length; some need escapes.
+    pub fn padding(self) -> String {
+        let text = "x".repeat(usize::try_from(self.serial * 31 % 300).unwrap_or_default());
+        if self.serial % 5 == 0 { format!("\"{text}\n\u{e9}") } else { text }
+    }
+
+    /// Metadata of an object with it.
+    pub fn metadata(self, namespace: &str, name: &str, uid: &str) -> Value {
+        let colour = if Self::is_red(self.serial) { "red" } else { "blue" };
+        let mut metadata = json!({
+            "name": name,
+            "namespace": namespace,
+            "labels": { "colour": colour, "serial": self.serial.to_string() },
+            "annotations": { "padding": self.padding() },
+        });
+        if !uid.is_empty() {
+            metadata["uid"] = json!(uid);
+            metadata["creationTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        if let Some(owner) = self.owner() {
+            metadata["ownerReferences"] =
+                json!([{ "apiVersion": "v1", "kind": "Owner", "name": owner, "uid": owner }]);
+        }
+        metadata
+    }
+}
+
+impl Content {
+    /// An object of a kind with it, without apiVersion and kind. An empty `uid` is left to the
+    /// server.
+    pub fn object<K: Subject>(self, namespace: &str, name: &str, uid: &str) -> Value {
+        let (field, body) = K::body(self);
+        json!({ "metadata": self.metadata(namespace, name, uid), field: body })
+    }
+}
+
+/// A number for a uid.
+pub fn uid_number(uid: &str) -> u64 {
+    uid.bytes().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

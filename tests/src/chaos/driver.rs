@@ -1,0 +1,325 @@
+//! The world's course: writes, faults, reads, and moments of rest at which everything must fit.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+use windlass::entropy::Entropy;
+use windlass_apiserver::ApiServer;
+use windlass_apiserver::faults::{Action, Fault};
+
+use super::fleet::{Fleet, Ground};
+use super::kinds::{CONFIG_MAPS, GADGETS, GIZMOS};
+use super::listen::Manner;
+use super::stats::Progress;
+use super::writer::{NAMESPACES, Snapshot, Writer};
+use super::{Ledger, Options, Stats, faults};
+use crate::oracle::{Book, Violation};
+use crate::sim::EPOCH;
+
+/// A watch that fell silent is given up after at most 10 minutes and a half, a list after 30 s; the
+/// pause after a failure is at most 30 s. A list that could not be read whole is made again after
+/// 5 minutes.
+const SETTLED: Duration = Duration::from_secs(720);
+/// A kind that is well must not notice that others are not.
+const UNDISTURBED: Duration = Duration::from_secs(1);
+
+/// The world.
+pub(super) struct World {
+    pub(super) server: ApiServer,
+    pub(super) ledger: Ledger,
+    pub(super) stats: Stats,
+    began: Instant,
+    slowest: Duration,
+    dice: Entropy,
+    writer: Writer,
+    /// The last one lives for a while only.
+    fleets: Vec<Fleet>,
+    next_number: u64,
+    snapshot: Option<Snapshot>,
+}
+
+impl World {
+    /// A world in which nothing is written and everything is well.
+    pub(super) fn new(options: &Options) -> Result<Self, String> {
+        let dice = Entropy::seeded(options.seed);
+        let seed = dice.next_u64();
+        let server = ApiServer::builder().seed(seed).epoch(EPOCH).controllers(false).start();
+        let ledger = Ledger::new(Book::new());
+        let mut writer = Writer::new(&server, &ledger, dice.fork("writer"), options.keys);
+        writer.define(GADGETS)?;
+        writer.define(GIZMOS)?;
+        let mut world = Self {
+            server,
+            ledger,
+            stats: Stats::default(),
+            began: Instant::now(),
+            slowest: Duration::ZERO,
+            dice,
+            writer,
+            fleets: Vec::new(),
+            next_number: 0,
+            snapshot: None,
+        };
+        for namespaces in [&[][..], &NAMESPACES[..2], &[]] {
+            world.add_fleet(namespaces, true);
+        }
+        Ok(world)
+    }
+
+    fn add_fleet(&mut self, namespaces: &[&str], healthy: bool) {
+        self.next_number += 1;
+        let who = match namespaces {
+            [] => format!("process {}", self.next_number),
+            some => format!("process {} (namespaces {some:?})", self.next_number),
+        };
+        let ground = Ground {
+            server: &self.server,
+            dice: &self.dice,
+            ledger: &self.ledger,
+            stats: &self.stats,
+        };
+        self.fleets.push(Fleet::start(ground, &who, namespaces, healthy));
+    }
+
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            counts: self.ledger.book().counts(),
+            time: self.began.elapsed(),
+            slowest: self.slowest,
+        }
+    }
+
+    fn versions(&self) -> u64 {
+        self.ledger.book().counts().commits
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        !self.ledger.book().violations().is_empty()
+    }
+
+    /// Makes `versions` more versions while things go wrong, then lets the world come to rest.
+    pub(super) async fn round(&mut self, versions: u64) {
+        self.fleets.iter().for_each(|fleet| fleet.net.set_healthy(false));
+        let end = self.versions() + versions;
+        let mut restore_gizmos = None;
+        while self.versions() < end && !self.is_broken() {
+            for _ in 0..1 + self.dice.below(48) {
+                self.writer.write();
+            }
+            self.rest().await;
+            if restore_gizmos.is_some_and(|at| self.began.elapsed() >= at) {
+                restore_gizmos = None;
+                self.define_gizmos();
+            }
+            match self.dice.below(40) {
+                0..6 => faults::strike(&self.server, &self.dice, &self.stats).await,
+                6 => self.break_network().await,
+                7 if self.writer.has_gizmos && self.dice.below(6) == 0 => {
+                    self.stats.count("server: removed a definition");
+                    self.writer.remove_gizmos();
+                    let absent = self.dice.jitter(Duration::from_secs(60));
+                    restore_gizmos = Some(self.began.elapsed() + absent);
+                }
+                8..10 => self.read(),
+                10..16 => self.write_own().await,
+                16 if self.dice.below(12) == 0 => self.replace_fleet().await,
+                17..20 => faults::resume(&self.server),
+                20..22 => self.change_listeners().await,
+                _ => {}
+            }
+        }
+        if restore_gizmos.is_some() {
+            self.define_gizmos();
+        }
+    }
+
+    fn define_gizmos(&mut self) {
+        if let Err(error) = self.writer.define(GIZMOS) {
+            self.ledger.book().broken(Violation::new("the world", "the server", error));
+        }
+    }
+
+    /// Time passes: mostly little, at times some seconds.
+    async fn rest(&self) {
+        let most = if self.dice.below(50) == 0 { 8000 } else { 250 };
+        sleep(self.dice.jitter(Duration::from_millis(most))).await;
+    }
+
+    fn pick_fleet(&self) -> &Fleet {
+        let at = usize::try_from(self.dice.below(self.fleets.len() as u64)).unwrap_or_default();
+        &self.fleets[at]
+    }
+
+    async fn break_network(&self) {
+        let net = &self.pick_fleet().net;
+        if self.dice.below(3) > 0 {
+            self.stats.count("net: reset all connections");
+            net.cut();
+            return;
+        }
+        self.stats.count("net: was out");
+        net.set_out(true);
+        net.cut();
+        sleep(self.dice.jitter(Duration::from_secs(20))).await;
+        net.set_out(false);
+    }
+
+    fn read(&self) {
+        for cache in &self.pick_fleet().caches {
+            cache.read(true);
+        }
+    }
+
+    async fn change_listeners(&self) {
+        let caches = &self.pick_fleet().caches;
+        let at = usize::try_from(self.dice.below(caches.len() as u64)).unwrap_or_default();
+        let cache = Arc::clone(&caches[at]);
+        if self.dice.below(2) == 0 && Arc::clone(&cache).unlisten().await {
+            self.stats.count("listeners that were removed");
+            return;
+        }
+        self.stats.count("listeners that came late");
+        let manner = match self.dice.below(3) {
+            0 => Manner::Resyncs(Duration::from_secs(5 + self.dice.below(60))),
+            1 => Manner::Panics(1 + self.dice.below(20)),
+            _ => Manner::Prompt,
+        };
+        cache.listen(manner);
+    }
+
+    /// One of the processes writes, and reads its own write.
+    async fn write_own(&mut self) {
+        let (kind, key) = (GADGETS, self.writer.choose(GADGETS));
+        let cache = self.pick_fleet().caches[kind].clone();
+        if !cache.scope().covers(Writer::namespace(key)) {
+            return;
+        }
+        let (id, uid) = (self.writer.id(kind, key), self.writer.uid(kind, key).map(str::to_owned));
+        match (id, uid) {
+            (Some(id), Some(uid)) if self.dice.below(4) == 0 && cache.shows(id, &uid) => {
+                let Some((id, position)) = self.writer.remove(kind, key) else { return };
+                cache.deleted(id, position, &uid);
+                self.stats.count("own deletions");
+            }
+            _ => {
+                let Some(written) = self.writer.put_good(kind, key) else { return };
+                cache.wrote(written.key, written.position, written.object);
+                self.stats.count("own writes");
+            }
+        }
+        cache.read(true);
+        self.rest().await;
+        cache.read(true);
+    }
+
+    /// The youngest process ends, and another one begins.
+    async fn replace_fleet(&mut self) {
+        self.stats.count("processes that were replaced");
+        if let Some(fleet) = self.fleets.pop() {
+            fleet.stop(&self.stats).await;
+        }
+        self.add_fleet(&[], false);
+    }
+
+    /// All faults end; then every cache and every listener must come to know everything.
+    pub(super) async fn settle(&mut self) {
+        self.server.faults().clear();
+        self.fleets.iter().for_each(|fleet| fleet.net.set_healthy(true));
+        let since = Instant::now();
+        let mut pause = Duration::from_millis(50);
+        while let Err(violation) = self.settled() {
+            if since.elapsed() > SETTLED {
+                self.ledger.book().broken(violation);
+                break;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(Duration::from_secs(5));
+        }
+        self.slowest = self.slowest.max(since.elapsed());
+        self.fleets.iter().flat_map(|fleet| &fleet.caches).for_each(|cache| cache.read(true));
+        let time = self.began.elapsed();
+        let mut book = self.ledger.book();
+        book.trace_this(time);
+        book.forget();
+    }
+
+    fn settled(&self) -> Result<(), Violation> {
+        for cache in self.fleets.iter().flat_map(|fleet| &fleet.caches) {
+            cache.settled()?;
+        }
+        self.ledger.book().settled()
+    }
+
+    /// A world at rest: one kind falls ill, and another must not notice (G-C9).
+    pub(super) async fn fall_ill(&mut self) {
+        self.fleets.iter().for_each(|fleet| fleet.net.cut());
+        // One in each namespace: once they are shown, every watch is known to work.
+        for key in 0..NAMESPACES.len() as u64 {
+            self.writer.put(CONFIG_MAPS, key);
+        }
+        self.settle().await;
+        self.stats.count("kinds that fell ill alone");
+        for (resource, action) in [("gadgets", Action::Hang), ("gizmos", Action::Answer(500))] {
+            let fault = Fault::new(action).on("list|watch").resource(resource).always();
+            self.server.faults().add(fault);
+            self.server.faults().fail_watches(resource, 410);
+        }
+        sleep(self.dice.jitter(Duration::from_secs(40))).await;
+        let (sick, well) = (self.writer.choose(GADGETS), self.writer.choose(CONFIG_MAPS));
+        self.writer.put(GADGETS, sick);
+        self.writer.put(CONFIG_MAPS, well);
+        sleep(UNDISTURBED).await;
+        let caches = self.fleets.iter().flat_map(|fleet| &fleet.caches);
+        let well = caches.filter(|cache| cache.kind() == CONFIG_MAPS);
+        let mut told = well.map(|cache| cache.settled()).collect::<Result<(), _>>();
+        told = told.and_then(|()| self.ledger.book().settled_of(CONFIG_MAPS));
+        if let Err(mut violation) = told {
+            violation.promise = "G-C9";
+            violation.text += " (1 s after a write, while other kinds were ill)";
+            self.ledger.book().broken(violation);
+        }
+        self.settle().await;
+    }
+
+    /// A world at rest: the server goes back to a backup, and every cache must say so (G-C3).
+    pub(super) async fn restore(&mut self) {
+        let Some(snapshot) = self.snapshot.take() else { return };
+        let lost = self.server.revision().saturating_sub(snapshot.server.revision());
+        if lost < 100 {
+            return;
+        }
+        self.stats.count("backups that were restored");
+        let caches = self.fleets.iter().flat_map(|fleet| fleet.caches.clone());
+        let before: Vec<_> = caches.map(|cache| (cache.reached(), cache)).collect();
+        self.writer.restore(&snapshot).await;
+        // Versions are given a second time, to something else.
+        for _ in 0..self.dice.below(lost / 4) {
+            self.writer.write();
+        }
+        self.settle().await;
+        let now = self.server.revision();
+        for ((version, announced), cache) in before {
+            if version > now && cache.reached().1 <= announced {
+                let text = format!(
+                    "it had version {version}, the server has {now} only, and it did not say so"
+                );
+                let who = format!("{cache:?}");
+                self.ledger.book().broken(Violation::new("G-C3", &who, text));
+            }
+        }
+    }
+
+    /// Keeps a backup of the world as it is.
+    pub(super) fn back_up(&mut self) {
+        self.snapshot = Some(self.writer.backup());
+    }
+
+    /// Stops everything.
+    pub(super) async fn stop(&mut self) {
+        for fleet in std::mem::take(&mut self.fleets) {
+            fleet.stop(&self.stats).await;
+        }
+        self.server.shutdown().await;
+    }
+}

@@ -1,0 +1,108 @@
+//! The caches of one process: a client, its network, a registry and what it keeps.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use windlass::client::Client;
+use windlass::clock::Clock;
+use windlass::entropy::Entropy;
+use windlass::informer::InformerRegistry;
+use windlass::metrics::Metrics;
+use windlass::seams::Seams;
+use windlass_apiserver::ApiServer;
+
+use super::cache::{Cache, Watched};
+use super::content::Content;
+use super::kinds::{Gadget, Gizmo};
+use super::listen::Manner;
+use super::stats::by_label;
+use super::{Ledger, Net, Stats};
+use crate::oracle::Scope;
+use crate::sim::epoch;
+
+/// A running registry.
+#[derive(Debug)]
+pub(super) struct Fleet {
+    pub(super) net: Net,
+    pub(super) caches: Vec<Arc<dyn Watched>>,
+    registry: InformerRegistry,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+/// Where a fleet lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ground<'a> {
+    pub(super) server: &'a ApiServer,
+    pub(super) dice: &'a Entropy,
+    pub(super) ledger: &'a Ledger,
+    pub(super) stats: &'a Stats,
+}
+
+impl Fleet {
+    /// Starts the caches of `namespaces` (empty: all), with two listeners each.
+    pub(super) fn start(ground: Ground<'_>, who: &str, namespaces: &[&str], healthy: bool) -> Self {
+        let net = Net::new(ground.server.clone(), ground.dice.fork("network"));
+        net.set_healthy(healthy);
+        let seams = Seams {
+            clock: Clock::simulated(epoch()),
+            entropy: ground.dice.fork("client"),
+            metrics: Metrics::new(),
+        };
+        let client = Client::over(Arc::new(net.clone()), seams);
+        let namespaces: Vec<String> = namespaces.iter().map(ToString::to_string).collect();
+        let registry = InformerRegistry::new(client, namespaces.clone());
+        let scope = Scope { namespaces, selects: None };
+        let (ledger, stats) = (ground.ledger, ground.stats);
+        let mut caches: Vec<Arc<dyn Watched>> = vec![
+            Cache::<Gadget>::new(&registry, who, scope.clone(), ledger, stats),
+            Cache::<Gizmo>::new(&registry, who, scope.clone(), ledger, stats),
+            Cache::<ConfigMap>::new(&registry, who, scope.clone(), ledger, stats),
+        ];
+        if scope.namespaces.len() > 1 {
+            let scope = Scope { selects: Some(Content::is_red), ..scope };
+            let who = format!("{who}, red ones only");
+            caches.push(Cache::<Gadget>::new(&registry, &who, scope, ledger, stats));
+        }
+        for cache in &caches {
+            Arc::clone(cache).listen(Manner::Panics(37));
+            Arc::clone(cache).listen(Manner::Prompt);
+            tokio::spawn(Arc::clone(cache).synced());
+        }
+        let stop = CancellationToken::new();
+        let (running, token) = (registry.clone(), stop.clone());
+        let task = tokio::spawn(async move { running.run(token).await });
+        Self { net, caches, registry, stop, task }
+    }
+
+    /// Stops it; from then on no listener must be told anything.
+    pub(super) async fn stop(self, stats: &Stats) {
+        self.stop.cancel();
+        // Its end is all that counts; a panic within is told by the registry.
+        let _ = self.task.await;
+        for cache in &self.caches {
+            cache.stopped();
+        }
+        Self::sum(&self.net, &self.registry, stats);
+    }
+
+    /// Adds what went wrong and what came of it to `stats`.
+    fn sum(net: &Net, registry: &InformerRegistry, stats: &Stats) {
+        for (fate, number) in net.fates() {
+            stats.add(fate, number);
+        }
+        let text = registry.seams().metrics.encode();
+        for (title, metric, label) in [
+            ("lists", "windlass_informer_lists_total", "cause"),
+            ("dropped", "windlass_informer_dropped_frames_total", "reason"),
+            ("watches", "windlass_informer_watches_total", "resource"),
+            ("panics of listeners", "windlass_informer_listener_panics_total", "resource"),
+        ] {
+            for (value, number) in by_label(&text, metric, label, "") {
+                stats.add(&format!("{title}: {value}"), number);
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The kinds of the world: two custom ones, of which one comes and goes, and one that has nothing to
+//! do with them.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use windlass::prelude::*;
+use windlass::store::Index;
+
+use super::content::Content;
+
+/// Names of the kinds in the book, by number.
+pub(super) const NAMES: [&str; 3] = ["gadgets", "gizmos", "configmaps"];
+/// Number of [`Gadget`]: most is written to it.
+pub const GADGETS: usize = 0;
+/// Number of [`Gizmo`]: its definition is removed and added again.
+pub const GIZMOS: usize = 1;
+/// Number of [`ConfigMap`]: the kind that must not suffer with the others.
+pub const CONFIG_MAPS: usize = 2;
+/// Group of the custom kinds.
+pub(super) const GROUP: &str = "chaos.windlass.dev";
+
+/// What most is written to.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "chaos.windlass.dev", version = "v1", namespaced)]
+pub struct Gadget {
+    /// Metadata.
+    pub metadata: ObjectMeta,
+    /// What is wanted.
+    pub spec: GadgetSpec,
+}
+
+/// A kind that comes and goes.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "chaos.windlass.dev", version = "v1", namespaced)]
+pub struct Gizmo {
+    /// Metadata.
+    pub metadata: ObjectMeta,
+    /// What is wanted.
+    pub spec: GadgetSpec,
+}
+
+/// The content of both.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct GadgetSpec {
+    /// The serial number; a word in objects that do not decode.
+    pub size: u64,
+    /// Follows from it.
+    pub shard: String,
+}
+
+/// A kind that the world writes and the caches keep.
+pub trait Subject: Resource {
+    /// Its number.
+    const KIND: usize;
+    /// Finds objects by [`Content::shard`].
+    const BY_SHARD: Index<Self, String>;
+    /// What it holds besides metadata.
+    fn body(content: Content) -> (&'static str, Value);
+    /// The same, of a decoded object.
+    fn held(&self) -> Option<(u64, &str)>;
+}
+
+/// The spec of both custom kinds.
+fn spec(content: Content) -> (&'static str, Value) {
+    let size = if content.is_bad() { json!("none") } else { json!(content.serial) };
+    ("spec", json!({ "size": size, "shard": content.shard() }))
+}
+
+impl Subject for Gadget {
+    const KIND: usize = GADGETS;
+    const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["spec", "shard"]);
+    fn body(content: Content) -> (&'static str, Value) {
+        spec(content)
+    }
+    fn held(&self) -> Option<(u64, &str)> {
+        Some((self.spec.size, &self.spec.shard))
+    }
+}
+
+impl Subject for Gizmo {
+    const KIND: usize = GIZMOS;
+    const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["spec", "shard"]);
+    fn body(content: Content) -> (&'static str, Value) {
+        spec(content)
+    }
+    fn held(&self) -> Option<(u64, &str)> {
+        Some((self.spec.size, &self.spec.shard))
+    }
+}
+
+impl Subject for ConfigMap {
+    const KIND: usize = CONFIG_MAPS;
+    const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["data", "shard"]);
+    fn body(content: Content) -> (&'static str, Value) {
+        let size = if content.is_bad() { json!(7) } else { json!(content.serial.to_string()) };
+        ("data", json!({ "size": size, "shard": content.shard() }))
+    }
+    fn held(&self) -> Option<(u64, &str)> {
+        let data = self.data.as_ref()?;
+        Some((data.get("size")?.parse().ok()?, data.get("shard")?))
+    }
+}
+
+/// Group and plural of a kind.
+pub(super) fn place(kind: usize) -> (&'static str, &'static str) {
+    (if kind == CONFIG_MAPS { "" } else { GROUP }, NAMES[kind])
+}
+
+/// An object of a kind, without apiVersion and kind.
+pub(super) fn object(
+    kind: usize,
+    namespace: &str,
+    name: &str,
+    uid: &str,
+    content: Content,
+) -> Value {
+    match kind {
+        GADGETS => content.object::<Gadget>(namespace, name, uid),
+        GIZMOS => content.object::<Gizmo>(namespace, name, uid),
+        _ => content.object::<ConfigMap>(namespace, name, uid),
+    }
+}
+
+/// The definition of a custom kind; its schema lets everything pass.
+pub fn definition(kind: usize) -> Value {
+    let (plural, singular, name) =
+        if kind == GIZMOS { ("gizmos", "gizmo", "Gizmo") } else { ("gadgets", "gadget", "Gadget") };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": { "name": format!("{plural}.{GROUP}") },
+        "spec": {
+            "group": GROUP,
+            "scope": "Namespaced",
+            "names": { "plural": plural, "singular": singular, "kind": name, "listKind": format!("{name}List") },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                } },
+            }],
+        },
+    })
+}

@@ -1,0 +1,136 @@
+//! A cache of a real server: the history of what it shows is known only later, so what is read is
+//! kept until then.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use windlass::informer::{Informer, InformerRegistry, Registration};
+
+use super::kinds::Subject;
+use super::listen::{Manner, listen, look_inside, shown};
+use super::{Ledger, kinds};
+use crate::oracle::{KeyId, Reader, Scope, Shown, Start, View, Violation};
+
+/// A cache whose reads are judged in the end. The keys of its kind must be in the book already.
+#[derive(Debug)]
+pub struct LateCache<K> {
+    who: String,
+    scope: Scope,
+    informer: Informer<K>,
+    ledger: Ledger,
+    start: Start,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// What it showed when it said that it was synced.
+    synced: Option<BTreeMap<KeyId, Shown>>,
+    /// What it showed later, in order, and the version that it said it had.
+    reads: Vec<(u64, Vec<(KeyId, Shown)>)>,
+    listeners: Vec<(usize, Registration)>,
+}
+
+impl<K: Subject> LateCache<K> {
+    /// The cache of `registry`, with a listener for each of `manners`. Call it before the registry
+    /// runs.
+    pub fn new(
+        registry: &InformerRegistry,
+        who: &str,
+        scope: Scope,
+        ledger: &Ledger,
+        manners: &[Manner],
+    ) -> Arc<Self> {
+        let who = format!("{who}, {}", kinds::NAMES[K::KIND]);
+        let informer = registry.informer::<K>();
+        let kept = Kept {
+            listeners: manners
+                .iter()
+                .map(|manner| {
+                    let name = format!("{who}, listener ({manner:?})");
+                    listen(&informer, ledger, &name, &scope, *manner)
+                })
+                .collect(),
+            ..Kept::default()
+        };
+        let start = Start::now(ledger.book().history(K::KIND));
+        let ledger = ledger.clone();
+        Arc::new(Self { who, scope, informer, ledger, start, kept: Mutex::new(kept) })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn list(&self) -> Vec<(KeyId, Shown)> {
+        let objects = self.informer.store().list();
+        if let Some(Err(violation)) = objects.first().map(look_inside) {
+            self.ledger.book().broken(violation);
+        }
+        let book = self.ledger.book();
+        let history = book.history(K::KIND);
+        let known = objects.iter().filter_map(|object| {
+            let (namespace, name) = (object.key().namespace(), object.key().name());
+            Some((history.find_key(namespace.unwrap_or_default(), name)?, shown(object)))
+        });
+        known.collect()
+    }
+
+    /// Waits until it says that it is synced, and keeps what it shows then.
+    pub async fn synced(&self) {
+        if self.informer.synced().await.is_ok() {
+            let view = self.list().into_iter().collect();
+            self.kept().synced = Some(view);
+        }
+    }
+
+    /// Keeps what it shows now.
+    pub fn read(&self) {
+        let version = self.informer.status().resource_version.parse().unwrap_or_default();
+        let list = self.list();
+        self.kept().reads.push((version, list));
+    }
+
+    /// Does it show what the server holds, which rests?
+    ///
+    /// # Errors
+    /// The first difference.
+    pub fn settled(&self) -> Result<(), Violation> {
+        let view = self.list().into_iter().collect();
+        let reader = Reader::new(&self.who, self.scope.clone());
+        reader.settled(self.ledger.book().history(K::KIND), &view)
+    }
+
+    /// The history is complete: judges all that was kept, and forgets it. Gives how much that was.
+    pub fn judge(&self) -> usize {
+        let (synced, reads) = {
+            let mut kept = self.kept();
+            (kept.synced.take(), std::mem::take(&mut kept.reads))
+        };
+        let mut book = self.ledger.book();
+        let number = reads.len();
+        if let Some(view) = synced {
+            let history = book.history(K::KIND);
+            let synced = self.start.synced(&self.who, history, &self.scope, &view);
+            book.note(synced);
+        }
+        let mut reader = Reader::new(&self.who, self.scope.clone());
+        for (version, list) in reads {
+            let forward = reader.version(version, || 0);
+            book.note(forward);
+            let view = View { list, by_term: BTreeMap::new() };
+            let read = reader.read(book.history(K::KIND), &view, |_| Vec::new());
+            book.note(read);
+        }
+        number
+    }
+
+    /// Removes the listeners: from then on they must not be told anything.
+    pub async fn silence(&self) {
+        let listeners = std::mem::take(&mut self.kept().listeners);
+        for (number, registration) in listeners {
+            registration.remove().await;
+            self.ledger.book().remove(number);
+        }
+    }
+}

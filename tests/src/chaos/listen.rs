@@ -1,0 +1,130 @@
+//! Listeners that tell the book what they are told: the one place that knows how a cache calls them.
+
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use windlass::informer::{Change, Informer, Registration};
+use windlass::store::{Cached, Store};
+
+use super::Ledger;
+use super::content::{Content, uid_number};
+use super::kinds::Subject;
+use crate::oracle::{Event, Scope, Shown, Violation};
+
+/// How a listener behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// As it should.
+    Prompt,
+    /// Panics at every so many calls.
+    Panics(u64),
+    /// Blocks its thread for so long at each call.
+    Slow(Duration),
+    /// Is shown everything again after each such period.
+    Resyncs(Duration),
+}
+
+/// The version that a cached object is.
+pub(super) fn shown<K: Subject>(cached: &Cached<K>) -> Shown {
+    let head = cached.head();
+    let number = |text: Option<&str>| text.and_then(|text| text.parse().ok()).unwrap_or_default();
+    Shown {
+        uid: uid_number(head.uid()),
+        version: number(Some(head.resource_version())),
+        serial: number(head.label("serial")),
+    }
+}
+
+/// G-C9, G-C1: what decodes is the whole object; what does not is one that cannot.
+pub(super) fn look_inside<K: Subject>(cached: &Cached<K>) -> Result<(), Violation> {
+    let content = Content { serial: shown(cached).serial };
+    let broken = |promise, text: String| Err(Violation::new(promise, "a decoded object", text));
+    let object = match cached.get() {
+        Err(_) if content.is_bad() => return Ok(()),
+        Err(error) => return broken("G-C9", format!("a good object does not decode: {error}")),
+        Ok(object) => object,
+    };
+    let padding = object.metadata().annotations.iter().flatten().find(|(key, _)| *key == "padding");
+    let owner = object.metadata().owner_references.iter().flatten().next();
+    let is_whole = object.held() == Some((content.serial, &*content.shard()))
+        && padding.map(|(_, text)| text) == Some(&content.padding())
+        && owner.map(|owner| &owner.uid) == content.owner().as_ref();
+    if is_whole {
+        return Ok(());
+    }
+    broken("G-C1", format!("it is no state of the server: {:?}", object.held()))
+}
+
+struct Ear {
+    ledger: Ledger,
+    number: usize,
+    who: String,
+    manner: Manner,
+    calls: AtomicU64,
+    is_called: AtomicBool,
+}
+
+impl Ear {
+    fn hear<K: Subject>(&self, store: &Store<K>, change: &Change<K>) {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.is_called.swap(true, Ordering::SeqCst) {
+            let text = "called while it was being called";
+            self.ledger.book().broken(Violation::new("G-C6", &self.who, text));
+        }
+        let (object, event) = match change {
+            Change::Added { new, .. } => (new, Event::Added(shown(new))),
+            Change::Updated { new, .. } if change.is_resync() => (new, Event::Resync(shown(new))),
+            Change::Updated { old, new } => {
+                (new, Event::Updated { old: shown(old), new: shown(new) })
+            }
+            Change::Deleted { last, .. } => (last, Event::Deleted(shown(last))),
+        };
+        let key = object.key();
+        let view = store.get_seen(key).map(|seen| shown(&seen));
+        let namespace = key.namespace().unwrap_or_default();
+        self.ledger.book().hear(self.number, namespace, key.name(), event, Some(view));
+        if call % 8 == 0
+            && let Err(violation) = look_inside(object)
+        {
+            self.ledger.book().broken(violation);
+        }
+        if let Manner::Slow(pause) = self.manner {
+            std::thread::park_timeout(pause);
+        }
+        self.is_called.store(false, Ordering::SeqCst);
+        if let Manner::Panics(every) = self.manner
+            && call % every == 0
+        {
+            // Without the message that `panic!` prints.
+            resume_unwind(Box::new("a listener's panic"));
+        }
+    }
+}
+
+/// Adds a listener; gives its number in the book.
+pub(super) fn listen<K: Subject>(
+    informer: &Informer<K>,
+    ledger: &Ledger,
+    who: &str,
+    scope: &Scope,
+    manner: Manner,
+) -> (usize, Registration) {
+    let number = ledger.book().listener(K::KIND, who, scope.clone());
+    let ear = Arc::new(Ear {
+        ledger: ledger.clone(),
+        number,
+        who: who.to_owned(),
+        manner,
+        calls: AtomicU64::new(0),
+        is_called: AtomicBool::new(false),
+    });
+    let store = informer.store();
+    let listen = match manner {
+        Manner::Resyncs(period) => informer.listen().resync(period),
+        _ => informer.listen(),
+    };
+    let registration = listen.name(who).on_change(move |change| ear.hear(&store, change));
+    (number, registration)
+}

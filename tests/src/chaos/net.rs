@@ -1,0 +1,240 @@
+//! The network between one client and the server: a connection may be cut within a frame, fall
+//! silent, stall for a while or drip.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf};
+use tokio::time::Sleep;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+use windlass::client::{BoxIo, Connect};
+use windlass::entropy::Entropy;
+use windlass_apiserver::ApiServer;
+
+/// The way of one client to the server. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Net {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    server: ApiServer,
+    dice: Entropy,
+    is_healthy: AtomicBool,
+    is_out: AtomicBool,
+    /// Ends the connections of today.
+    cut: Mutex<CancellationToken>,
+    fates: [AtomicU64; FATES.len()],
+}
+
+/// What becomes of a connection, as statistics name it.
+const FATES: [&str; 4] = ["net: cut within", "net: fell silent", "net: stalled", "net: dripped"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Good,
+    /// Reset after so many bytes from the server.
+    Cut(u64),
+    /// Nothing passes after that, and nobody says so.
+    Silent(u64),
+    /// Nothing passes for a while.
+    Stalled(u64, Duration),
+    /// Comes in small pieces.
+    Drips,
+}
+
+impl Net {
+    /// A healthy network.
+    pub fn new(server: ApiServer, dice: Entropy) -> Self {
+        let shared = Shared {
+            server,
+            dice,
+            is_healthy: AtomicBool::new(true),
+            is_out: AtomicBool::new(false),
+            cut: Mutex::default(),
+            fates: Default::default(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Later connections break, or do not. What has fallen silent stays so.
+    pub fn set_healthy(&self, healthy: bool) {
+        self.shared.is_healthy.store(healthy, Ordering::Relaxed);
+        if healthy {
+            self.shared.is_out.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Refuses connections, or takes them again.
+    pub fn set_out(&self, out: bool) {
+        self.shared.is_out.store(out, Ordering::Relaxed);
+    }
+
+    /// Resets every connection.
+    pub fn cut(&self) {
+        let mut cut = self.shared.cut.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut *cut).cancel();
+    }
+
+    /// How many connections came to what end.
+    pub fn fates(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        FATES.iter().zip(&self.shared.fates).map(|(name, n)| (*name, n.load(Ordering::Relaxed)))
+    }
+
+    fn open(&self) -> io::Result<BoxIo> {
+        let shared = &self.shared;
+        if shared.is_out.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::ConnectionRefused.into());
+        }
+        let cut = shared.cut.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Box::new(Connection {
+            inner: shared.server.connect()?,
+            fate: shared.fate(),
+            read: 0,
+            stall: None,
+            cut: Box::pin(cut.cancelled_owned()),
+            is_over: false,
+            shared: Arc::clone(shared),
+        }))
+    }
+}
+
+impl Shared {
+    fn fate(&self) -> Fate {
+        if self.is_healthy.load(Ordering::Relaxed) {
+            return Fate::Good;
+        }
+        // As often within the first frames as within the first megabyte.
+        let after = 1 << self.dice.below(20);
+        let after = after + self.dice.below(after);
+        match self.dice.below(100) {
+            0..45 => Fate::Good,
+            45..75 => Fate::Cut(after),
+            75..80 => Fate::Silent(after),
+            80..94 => Fate::Stalled(after, self.dice.jitter(Duration::from_secs(40))),
+            _ => Fate::Drips,
+        }
+    }
+
+    fn count(&self, fate: usize) {
+        self.fates[fate].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Connect for Net {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        Box::pin(async move { self.open() })
+    }
+}
+
+struct Connection {
+    inner: DuplexStream,
+    fate: Fate,
+    /// Bytes from the server so far.
+    read: u64,
+    stall: Option<Pin<Box<Sleep>>>,
+    cut: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Has its fate come?
+    is_over: bool,
+    shared: Arc<Shared>,
+}
+
+impl Connection {
+    /// How much may be read before its fate comes.
+    fn limit(&self) -> u64 {
+        match self.fate {
+            Fate::Good => u64::MAX,
+            Fate::Drips => 1 + self.shared.dice.below(64),
+            Fate::Cut(after) | Fate::Silent(after) | Fate::Stalled(after, _) => {
+                after.saturating_sub(self.read)
+            }
+        }
+    }
+
+    /// Its fate has come: `None` when it is over.
+    fn meet(&mut self, cx: &mut Context<'_>) -> Option<Poll<io::Result<()>>> {
+        match self.fate {
+            Fate::Cut(_) => {
+                if !std::mem::replace(&mut self.is_over, true) {
+                    self.shared.count(0);
+                }
+                Some(Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())))
+            }
+            Fate::Silent(_) => {
+                if !std::mem::replace(&mut self.is_over, true) {
+                    self.shared.count(1);
+                }
+                Some(Poll::Pending)
+            }
+            Fate::Stalled(_, pause) => {
+                let stall = self.stall.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
+                if stall.as_mut().poll(cx).is_pending() {
+                    return Some(Poll::Pending);
+                }
+                self.shared.count(2);
+                self.fate = Fate::Good;
+                None
+            }
+            Fate::Drips | Fate::Good => None,
+        }
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.cut.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
+        }
+        if self.limit() == 0
+            && let Some(met) = self.meet(cx)
+        {
+            return met;
+        }
+        let most = usize::try_from(self.limit()).unwrap_or(usize::MAX).min(buf.remaining());
+        let mut part = ReadBuf::new(buf.initialize_unfilled_to(most));
+        let polled = Pin::new(&mut self.inner).poll_read(cx, &mut part);
+        let got = part.filled().len();
+        buf.advance(got);
+        self.read += got as u64;
+        // It drips for a while only.
+        if self.fate == Fate::Drips && self.read > 8192 {
+            self.shared.count(3);
+            self.fate = Fate::Good;
+        }
+        polled
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if self.is_over {
+            return match self.fate {
+                Fate::Silent(_) => Poll::Ready(Ok(bytes.len())),
+                _ => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+            };
+        }
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
