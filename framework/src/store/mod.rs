@@ -19,9 +19,11 @@ mod apply;
 #[cfg(feature = "cold")]
 mod cold;
 mod content;
+mod convert;
 mod core;
 mod groups;
 mod hash;
+mod heads;
 mod index;
 mod invalid;
 mod keep;
