@@ -16,3 +16,6 @@ pub mod coming_from_client_go {}
 pub mod cache_reflector {}
 #[doc = include_str!("../../book/src/cache/queues.md")]
 pub mod cache_queues {}
+
+#[doc = include_str!("../../book/src/cache/modes.md")]
+pub mod cache_modes {}
