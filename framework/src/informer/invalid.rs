@@ -37,7 +37,7 @@ impl fmt::Display for InvalidObject {
 }
 
 /// Who is told of objects that do not decode. It must not wait.
-pub(super) type Report = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
+pub type InvalidReport = Arc<dyn Fn(&InvalidObject) + Send + Sync>;
 
 /// Decodes an object only to see whether it does.
 pub(super) type Validator = fn(&Arc<Object>);
@@ -91,13 +91,13 @@ impl Core {
     }
 
     /// Reports what is known not to decode.
-    pub(super) fn report_all(&self, report: &Report) {
+    pub(super) fn report_all(&self, report: &InvalidReport) {
         for (object, message) in self.store.invalid_list() {
             self.report(report, &object, &message);
         }
     }
 
-    fn report(&self, report: &Report, object: &Arc<Object>, message: &Arc<str>) {
+    fn report(&self, report: &InvalidReport, object: &Arc<Object>, message: &Arc<str>) {
         if self.is_reported_elsewhere.load(Ordering::Relaxed) {
             return;
         }

@@ -270,7 +270,7 @@ impl Listener {
     pub(super) fn waiting(&self) -> usize {
         match &self.hearing {
             Hearing::Inline(_) => 0,
-            Hearing::Queued { inbox, .. } => inbox.lock().mailbox.len(),
+            Hearing::Queued { inbox, .. } => inbox.lock().mailbox.keys(),
         }
     }
 

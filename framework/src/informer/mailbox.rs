@@ -67,7 +67,7 @@ impl Mailbox {
     }
 
     /// Keys that wait.
-    pub(super) fn len(&self) -> usize {
+    pub(super) fn keys(&self) -> usize {
         self.waiting.len()
     }
 
@@ -252,7 +252,7 @@ mod tests {
             }
         }
         assert_eq!(show(&mailbox.take(usize::MAX)), expected, "{script}");
-        assert!(mailbox.is_empty() && mailbox.len() == 0);
+        assert!(mailbox.is_empty() && mailbox.keys() == 0);
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
                     1 => world.event(&format!("-{name}")).iter().for_each(|e| mailbox.push(e)),
                     _ => world.event(&format!("+{name}")).iter().for_each(|e| mailbox.push(e)),
                 }
-                prop_assert!(mailbox.len() <= 4);
+                prop_assert!(mailbox.keys() <= 4);
             }
             tell(mailbox.take(usize::MAX), &mut known)?;
             let told: Vec<_> = known.values().map(|object| object.version().to_owned()).collect();

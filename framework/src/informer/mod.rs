@@ -38,7 +38,7 @@ use crate::wire::Skim;
 
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
-pub use invalid::InvalidObject;
+pub use invalid::{InvalidObject, InvalidReport};
 pub use options::{CacheOptions, Validate};
 pub use registration::{Listen, Registration};
 pub use registry::{InformerRegistry, Selection, Sources};

@@ -12,11 +12,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, report};
-use super::invalid::Report;
+use super::invalid::InvalidReport;
 use super::lease::Lease;
 use super::options::sorted;
 use super::progress::Synced;
-use super::{CacheOptions, CacheView, Informer, InformerStatus, InvalidObject};
+use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::reflector::{ApiSource, Habits, ListWatch};
@@ -80,10 +80,10 @@ pub(super) struct Inner {
 
 /// Who is told of objects that do not decode; nobody, unless somebody asked.
 #[derive(Default)]
-pub(super) struct Reports(Mutex<Option<Report>>);
+pub(super) struct Reports(Mutex<Option<InvalidReport>>);
 
 impl Reports {
-    pub(super) fn get(&self) -> Option<Report> {
+    pub(super) fn get(&self) -> Option<InvalidReport> {
         self.0.lock().clone()
     }
 }
@@ -240,7 +240,7 @@ impl InformerRegistry {
     /// Calls `report` for each cached object that does not decode, those included that are known
     /// already: once for each reason, and at most 50 times at once for each kind, then once in 10 s.
     /// It must not wait. Replaces the one before; `None` ends it.
-    pub fn report_invalid(&self, report: Option<Arc<dyn Fn(&InvalidObject) + Send + Sync>>) {
+    pub fn report_invalid(&self, report: Option<InvalidReport>) {
         self.inner.reports.0.lock().clone_from(&report);
         if let Some(report) = report {
             self.cores().iter().for_each(|core| core.report_all(&report));

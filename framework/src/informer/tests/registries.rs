@@ -12,17 +12,19 @@ fn maps() -> ResourceInfo {
     ResourceInfo::of::<ConfigMap>()
 }
 
+type Made = Arc<Mutex<Vec<(String, Arc<Server>)>>>;
+
 /// A server for each selection that was asked for, by its labels.
 struct Servers {
     registry: InformerRegistry,
-    made: Arc<Mutex<Vec<(String, Arc<Server>)>>>,
+    made: Made,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
 
 impl Servers {
     fn start(seams: &Seams) -> Self {
-        let made: Arc<Mutex<Vec<(String, Arc<Server>)>>> = Arc::default();
+        let made: Made = Arc::default();
         let making = Arc::clone(&made);
         let sources = Box::new(move |wanted: Selection<'_>| {
             let labels = wanted.labels().unwrap_or("all");
