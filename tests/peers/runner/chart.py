@@ -65,7 +65,7 @@ def write(results, folder, about):
             continue
         bars.sort(key=lambda bar: bar[1], reverse=row.more_is_better)
         sign = "≥" if row.more_is_better else "≤"
-        goal = ", ".join(f"{COLUMNS[column]} {sign} {target:,g}"
+        goal = "; ".join(f"{COLUMNS[column]} {sign} {target:,g}"
                          for column, target in row.targets.items())
         (folder / f"{row.chart}.svg").write_text(draw(CHARTS[row.chart], bars, goal, about))
         written.append(row.chart)

@@ -43,8 +43,11 @@ class Results:
         values = self.of(row.source, column, rate)
         if not row.per:
             return values
-        other = self.of(row.per, column) or self.of(row.per, "compact")
-        return [value / median(other) for value in values] if other else []
+        others = [self.of(source, column) or self.of(source, "compact") for source in row.per]
+        if not all(others):
+            return []
+        whole = sum(median(other) for other in others)
+        return [value / whole for value in values]
 
     def of(self, source, column, rate=None):
         group, phase, name = source

@@ -32,7 +32,7 @@ pub fn list(stream: &mut TcpStream, state: &State, request: &Request) -> io::Res
         _ => total,
     };
     let to = (from + limit).min(total);
-    let next = (to < total).then(|| to.to_string()).unwrap_or_default();
+    let next = if to < total { to.to_string() } else { String::new() };
     if let Some(objects) = state.protobuf.as_ref().filter(|_| is_protobuf(state, request)) {
         let mut body = Body::begin(stream, state, "application/vnd.kubernetes.protobuf");
         let bytes = pb::list(state, &objects[from..to], from, &next);
@@ -184,8 +184,8 @@ fn events(
             body.flush()?;
             open(wire.state, sent, window)?;
         }
-        if rate > 0 {
-            let due = begun + Duration::from_nanos(sent * 1_000_000_000 / rate);
+        if let Some(nanos) = (sent * 1_000_000_000).checked_div(rate) {
+            let due = begun + Duration::from_nanos(nanos);
             thread::sleep(due.saturating_duration_since(Instant::now()));
         }
         let stamp = if rate > 0 { nanos() } else { 0 };

@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     fn length(kind: Kind) -> usize {
-        let mut out = b"{".to_vec();
+        let mut out = kind.preamble().as_bytes().to_vec();
         let padding = words(1, 4096);
         let padding = &padding[..kind.padding() / 2];
         Object::new(kind, 1, 4711).render(Filling { version: 1, stamp: 0, padding }, &mut out);
