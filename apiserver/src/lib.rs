@@ -25,6 +25,7 @@ mod seed;
 mod selectors;
 pub mod served;
 mod server;
+mod signal;
 mod status;
 mod storage;
 pub mod table;

@@ -35,6 +35,7 @@ fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
         "own deletions",
         "own writes",
         "processes that were replaced",
+        "rests without a definition",
         "server: compacted",
         "server: removed a definition",
         "server: restarted",

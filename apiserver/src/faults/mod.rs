@@ -15,7 +15,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+
+use crate::signal::Signal;
 
 pub use rules::{Action, Fault, FaultHandle};
 pub(crate) use rules::{Subject, garble};
@@ -31,7 +32,8 @@ pub struct Faults {
 struct Shared {
     rules: Mutex<rules::Rules>,
     taps: Mutex<watches::Taps>,
-    paused: watch::Sender<BTreeSet<String>>,
+    paused: Mutex<BTreeSet<String>>,
+    pauses: Arc<Signal>,
 }
 
 impl Faults {
@@ -40,7 +42,8 @@ impl Faults {
             shared: Arc::new(Shared {
                 rules: Mutex::default(),
                 taps: Mutex::default(),
-                paused: watch::Sender::new(BTreeSet::new()),
+                paused: Mutex::default(),
+                pauses: Arc::default(),
             }),
         }
     }
@@ -55,7 +58,8 @@ impl Faults {
     /// Removes every fault and resumes paused watches.
     pub fn clear(&self) {
         self.shared.rules.lock().clear();
-        self.shared.paused.send_replace(BTreeSet::new());
+        self.shared.paused.lock().clear();
+        self.shared.pauses.tell();
     }
 
     /// Closes the open watches of a resource (`*` for all), cleanly, as a deadline does.
@@ -81,16 +85,14 @@ impl Faults {
 
     /// Stops delivering events of a resource; nothing is lost, they come after resuming.
     pub fn pause_watches(&self, resource: &str) {
-        self.shared.paused.send_modify(|paused| {
-            paused.insert(resource.to_owned());
-        });
+        self.shared.paused.lock().insert(resource.to_owned());
+        self.shared.pauses.tell();
     }
 
     /// Delivers again.
     pub fn resume_watches(&self, resource: &str) {
-        self.shared.paused.send_modify(|paused| {
-            paused.remove(resource);
-        });
+        self.shared.paused.lock().remove(resource);
+        self.shared.pauses.tell();
     }
 
     /// How many watches of a resource are open (`*` counts all).

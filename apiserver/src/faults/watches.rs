@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use super::Shared;
+use crate::signal::Ear;
 
 /// What an open watch must do.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ pub(crate) struct Tap {
     id: u64,
     resource: String,
     orders: mpsc::Receiver<Order>,
-    paused: watch::Receiver<std::collections::BTreeSet<String>>,
+    pauses: Ear,
 }
 
 impl Tap {
@@ -66,13 +67,13 @@ impl Tap {
             taps.open.insert(id, (resource.to_owned(), sender));
             id
         };
-        let paused = shared.paused.subscribe();
-        Self { shared, id, resource: resource.to_owned(), orders, paused }
+        let pauses = shared.pauses.ear();
+        Self { shared, id, resource: resource.to_owned(), orders, pauses }
     }
 
     /// Are deliveries paused?
     pub(crate) fn paused(&self) -> bool {
-        let paused = self.paused.borrow();
+        let paused = self.shared.paused.lock();
         paused.contains(&self.resource) || paused.contains("*")
     }
 
@@ -84,10 +85,7 @@ impl Tap {
                 Some(order) => Some(order),
                 None => std::future::pending().await,
             },
-            changed = self.paused.changed() => match changed {
-                Ok(()) => None,
-                Err(_) => std::future::pending().await,
-            },
+            () = self.pauses.next() => None,
         }
     }
 }

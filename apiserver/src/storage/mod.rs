@@ -11,7 +11,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use rpds::RedBlackTreeMapSync;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+
+use crate::signal::{Ear, Signal};
 
 #[cfg(test)]
 mod tests;
@@ -83,7 +84,7 @@ const HISTORY: usize = 8192;
 #[derive(Debug)]
 pub(crate) struct Store {
     inner: Mutex<Inner>,
-    newest: watch::Sender<u64>,
+    newest: Arc<Signal>,
 }
 
 #[derive(Debug)]
@@ -107,7 +108,7 @@ struct Resource {
     served: bool,
     /// Grows each time it is served anew.
     incarnation: u64,
-    wake: watch::Sender<u64>,
+    wake: Arc<Signal>,
 }
 
 /// A place in a resource's history.
@@ -116,15 +117,13 @@ pub(crate) struct Cursor {
     /// Everything up to here has been seen.
     pub(crate) revision: u64,
     incarnation: u64,
-    wake: watch::Receiver<u64>,
+    wake: Ear,
 }
 
 impl Cursor {
     /// Waits until the resource changes. Cancel safe.
     pub(crate) async fn changed(&mut self) {
-        if self.wake.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
+        self.wake.next().await;
     }
 }
 
@@ -138,7 +137,7 @@ impl Resource {
             revision: floor,
             served: true,
             incarnation,
-            wake: watch::Sender::new(floor),
+            wake: Arc::default(),
         }
     }
 
@@ -149,7 +148,7 @@ impl Resource {
         while self.log.len() > HISTORY {
             self.forget_oldest();
         }
-        self.wake.send_replace(self.revision);
+        self.wake.tell();
     }
 
     fn forget_oldest(&mut self) {
@@ -171,7 +170,7 @@ impl Store {
     /// An empty store at revision 1, etcd's first.
     pub(crate) fn new() -> Self {
         let inner = Inner { revision: 1, is_restored: false, resources: BTreeMap::new() };
-        Self { inner: Mutex::new(inner), newest: watch::Sender::new(1) }
+        Self { inner: Mutex::new(inner), newest: Arc::default() }
     }
 
     /// Begins to serve a resource; `fresh` ones have no history from before now.
@@ -181,7 +180,7 @@ impl Store {
         let slot = inner.resources.entry(resource.to_owned());
         let state = slot.or_insert_with(|| Resource::new(floor, 0));
         if !state.served {
-            let wake = state.wake.clone();
+            let wake = Arc::clone(&state.wake);
             *state = Resource { wake, ..Resource::new(floor, state.incarnation + 1) };
         }
     }
@@ -190,7 +189,7 @@ impl Store {
     pub(crate) fn end(&self, resource: &str) {
         if let Some(state) = self.inner.lock().resources.get_mut(resource) {
             state.served = false;
-            state.wake.send_replace(state.revision);
+            state.wake.tell();
         }
     }
 
@@ -201,9 +200,10 @@ impl Store {
 
     /// Waits until `revision` exists. Cancel safe.
     pub(crate) async fn reached(&self, revision: u64) {
-        // The sender lives as long as the store, so this ends only with the condition.
-        let mut newest = self.newest.subscribe();
-        drop(newest.wait_for(|newest| *newest >= revision).await);
+        let mut newest = self.newest.ear();
+        while self.revision() < revision {
+            newest.next().await;
+        }
     }
 
     /// Revision of the last write to a resource.
@@ -260,7 +260,7 @@ impl Store {
             snapshot: state.current.insert(key, object.clone()),
         });
         inner.revision = revision;
-        self.newest.send_replace(revision);
+        self.newest.tell();
         Ok(object)
     }
 
@@ -283,7 +283,7 @@ impl Store {
             snapshot: state.current.remove(key),
         });
         inner.revision = revision;
-        self.newest.send_replace(revision);
+        self.newest.tell();
         Ok(revision)
     }
 
@@ -293,8 +293,7 @@ impl Store {
         let revision = inner.revision;
         let state =
             inner.resources.entry(resource.to_owned()).or_insert_with(|| Resource::new(0, 0));
-        let cursor =
-            Cursor { revision, incarnation: state.incarnation, wake: state.wake.subscribe() };
+        let cursor = Cursor { revision, incarnation: state.incarnation, wake: state.wake.ear() };
         (state.current.clone(), cursor)
     }
 
@@ -328,7 +327,7 @@ impl Store {
         if cursor.revision < state.floor {
             return Err(Compacted { current });
         }
-        cursor.wake.borrow_and_update();
+        cursor.wake.hear();
         let first = state.log.partition_point(|change| change.revision <= cursor.revision);
         let changes: Vec<Change> = state.log.iter().skip(first).take(limit).cloned().collect();
         let all = first + changes.len() == state.log.len();
@@ -357,12 +356,12 @@ impl Store {
                 current: snapshot.clone(),
                 base: snapshot,
                 served: state.served,
-                wake: state.wake.clone(),
+                wake: Arc::clone(&state.wake),
                 ..Resource::new(backup.revision, state.incarnation + 1)
             };
-            state.wake.send_replace(backup.revision);
+            state.wake.tell();
         }
-        self.newest.send_replace(backup.revision);
+        self.newest.tell();
     }
 
     /// Forgets the history of everything up to now.
@@ -371,7 +370,7 @@ impl Store {
         let revision = inner.revision;
         for state in inner.resources.values_mut() {
             state.compact(revision);
-            state.wake.send_replace(revision);
+            state.wake.tell();
         }
     }
 }

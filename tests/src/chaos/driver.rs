@@ -117,6 +117,10 @@ impl World {
                 6 => self.break_network().await,
                 7 if self.writer.has_gizmos && self.dice.below(6) == 0 => {
                     self.stats.count("server: removed a definition");
+                    if self.dice.below(2) == 0 {
+                        // Nobody sees the deletions.
+                        self.fleets.iter().for_each(|fleet| fleet.net.cut());
+                    }
                     self.writer.remove_gizmos();
                     let absent = self.dice.jitter(Duration::from_secs(60));
                     restore_gizmos = Some(self.began.elapsed() + absent);
@@ -129,12 +133,16 @@ impl World {
                 _ => {}
             }
         }
-        if restore_gizmos.is_some() {
+        // At times the world comes to rest without them.
+        if restore_gizmos.is_some() && self.dice.below(2) == 0 {
             self.define_gizmos();
         }
     }
 
     fn define_gizmos(&mut self) {
+        if self.writer.has_gizmos {
+            return;
+        }
         if let Err(error) = self.writer.define(GIZMOS) {
             self.ledger.book().broken(Violation::new("the world", "the server", error));
         }
@@ -219,7 +227,19 @@ impl World {
         if let Some(fleet) = self.fleets.pop() {
             fleet.stop(&self.stats).await;
         }
-        self.add_fleet(&[], false);
+        // A namespace that nobody writes to is soon listed, and must not pass for the others.
+        let choices: [&[&str]; 3] = [&[], &["ns-b", "ns-empty"], &NAMESPACES];
+        let at = usize::try_from(self.dice.below(3)).unwrap_or_default();
+        self.add_fleet(choices[at], false);
+    }
+
+    /// What was away comes back, and the world comes to rest again.
+    pub(super) async fn mend(&mut self) {
+        if !self.writer.has_gizmos {
+            self.stats.count("rests without a definition");
+            self.define_gizmos();
+            self.settle().await;
+        }
     }
 
     /// All faults end; then every cache and every listener must come to know everything.

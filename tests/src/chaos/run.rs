@@ -100,6 +100,7 @@ async fn live(
         let versions = ROUND / (1 + round % 4);
         world.round(versions.min(options.versions - made)).await;
         world.settle().await;
+        world.mend().await;
         if round % 3 == 1 && !world.is_broken() {
             world.fall_ill().await;
         }
