@@ -50,16 +50,14 @@ impl Echoes {
             return;
         }
         let mut chains = self.chains.lock();
-        match chains.get_mut(key) {
-            Some(chain) => {
-                if chain.last().is_some_and(|last| last == from) && chain.len() < KEPT {
-                    chain.push(to.to_owned());
-                }
-            }
-            None if begun == from => {
+        let Some(chain) = chains.get_mut(key) else {
+            if begun == from {
                 chains.insert(key.clone(), vec![from.to_owned(), to.to_owned()]);
             }
-            None => {}
+            return;
+        };
+        if chain.last().is_some_and(|last| last == from) && chain.len() < KEPT {
+            chain.push(to.to_owned());
         }
     }
 

@@ -8,12 +8,14 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use self::ready::Lane;
+use self::slot::{Again, Nanos, Place, judge, nanos};
 use self::slots::Slots;
 pub(super) use self::slots::Ticket;
 use self::timers::{Timer, Timers};
 use super::RetryPolicy;
 
 mod ready;
+mod slot;
 mod slots;
 #[cfg(test)]
 mod tests;
@@ -83,64 +85,6 @@ pub(super) struct Gauges {
     pub(super) adds: u64,
     /// Keys put off by a delay, since the start.
     pub(super) delays: u64,
-}
-
-/// A time since the queue was made, in nanoseconds; it ends after 584 years.
-type Nanos = u64;
-
-fn nanos(time: Duration) -> Nanos {
-    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
-}
-
-#[derive(Debug)]
-struct Slot {
-    place: Place,
-    failures: u32,
-    failing: bool,
-    /// Put off before it was worked on.
-    held: bool,
-}
-
-impl Slot {
-    /// A key that nothing is known of, before it is put somewhere.
-    fn resting() -> Self {
-        Self { place: Place::Resting, failures: 0, failing: false, held: false }
-    }
-
-    fn is_backing_off(&self) -> bool {
-        self.failing || self.held
-    }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Place {
-    Resting,
-    Ready {
-        since: Nanos,
-    },
-    Working {
-        since: Nanos,
-        /// Its place among those in work.
-        spot: u32,
-        again: Again,
-    },
-    Waiting {
-        at: Nanos,
-        turn: u64,
-    },
-}
-
-/// What was asked of a key while it was in work.
-#[derive(Clone, Copy, Debug)]
-enum Again {
-    No,
-    /// It took a place in line, which may have been passed over.
-    Now {
-        turn: u64,
-        since: Nanos,
-        passed: bool,
-    },
-    At(Nanos),
 }
 
 /// The state of a queue.
@@ -481,28 +425,4 @@ impl<T: Hash + Eq + Clone> Core<T> {
 /// Does this entry still say when its key is due?
 fn is_live<T: Hash + Eq>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
     matches!(slots.get(*ticket).place, Place::Waiting { turn: last, .. } if last == *turn)
-}
-
-/// Notes success or failure; returns the delay that follows, if any.
-fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> Option<Duration> {
-    match verdict {
-        Verdict::Done | Verdict::After(_) => (slot.failures, slot.failing) = (0, false),
-        Verdict::Retry { .. } => {
-            slot.failures = slot.failures.saturating_add(1);
-            slot.failing = true;
-        }
-        Verdict::RetryAfter(_) => slot.failing = true,
-        Verdict::Hold(_) => slot.held = true,
-    }
-    match verdict {
-        Verdict::Done => None,
-        Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
-        Verdict::Retry { draw } => {
-            let bound = policy.bound(slot.failures);
-            if bound.is_none() {
-                (slot.failures, slot.failing) = (0, false);
-            }
-            bound.map(|bound| bound.mul_f64(draw.clamp(0.0, 1.0)))
-        }
-    }
 }

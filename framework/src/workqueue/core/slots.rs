@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hash};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
-use super::Slot;
+use super::slot::Slot;
 
 /// So many slots are kept for later although none is in use.
 const KEPT: usize = 4096;

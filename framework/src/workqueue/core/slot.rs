@@ -1,0 +1,88 @@
+//! What is known of one key.
+
+use std::time::Duration;
+
+use super::Verdict;
+use crate::workqueue::RetryPolicy;
+
+/// A time since the queue was made, in nanoseconds; it ends after 584 years.
+pub(super) type Nanos = u64;
+
+pub(super) fn nanos(time: Duration) -> Nanos {
+    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
+}
+
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) place: Place,
+    pub(super) failures: u32,
+    pub(super) failing: bool,
+    /// Put off before it was worked on.
+    pub(super) held: bool,
+}
+
+impl Slot {
+    /// A key that nothing is known of, before it is put somewhere.
+    pub(super) fn resting() -> Self {
+        Self { place: Place::Resting, failures: 0, failing: false, held: false }
+    }
+
+    pub(super) fn is_backing_off(&self) -> bool {
+        self.failing || self.held
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    Resting,
+    Ready {
+        since: Nanos,
+    },
+    Working {
+        since: Nanos,
+        /// Its place among those in work.
+        spot: u32,
+        again: Again,
+    },
+    Waiting {
+        at: Nanos,
+        turn: u64,
+    },
+}
+
+/// What was asked of a key while it was in work.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Again {
+    No,
+    /// It took a place in line, which may have been passed over.
+    Now {
+        turn: u64,
+        since: Nanos,
+        passed: bool,
+    },
+    At(Nanos),
+}
+
+/// Notes success or failure; returns the delay that follows, if any.
+pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> Option<Duration> {
+    match verdict {
+        Verdict::Done | Verdict::After(_) => (slot.failures, slot.failing) = (0, false),
+        Verdict::Retry { .. } => {
+            slot.failures = slot.failures.saturating_add(1);
+            slot.failing = true;
+        }
+        Verdict::RetryAfter(_) => slot.failing = true,
+        Verdict::Hold(_) => slot.held = true,
+    }
+    match verdict {
+        Verdict::Done => None,
+        Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
+        Verdict::Retry { draw } => {
+            let bound = policy.bound(slot.failures);
+            if bound.is_none() {
+                (slot.failures, slot.failing) = (0, false);
+            }
+            bound.map(|bound| bound.mul_f64(draw.clamp(0.0, 1.0)))
+        }
+    }
+}
