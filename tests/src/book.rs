@@ -19,3 +19,6 @@ pub mod cache_informers {}
 
 #[doc = include_str!("../../book/src/cache/queues.md")]
 pub mod cache_queues {}
+
+#[doc = include_str!("../../book/src/cache/modes.md")]
+pub mod cache_modes {}

@@ -4,16 +4,18 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
+use k8s_openapi::api::events::v1::Event;
 use tokio::time::{Instant, sleep};
 use windlass::api::{Api, Patch};
 use windlass::controller::Controller;
+use windlass::informer::{CacheOptions, Validate};
 use windlass::manager::{Exit, Manager};
 use windlass::prelude::*;
 use windlass::testing::{RunningOperator, TestCluster};
 use windlass::{ErrorKind, metrics::names};
 use windlass_apiserver::faults::{Action as Do, Fault};
-use windlass_tests::widget::{Absents, Counts, Widget, counted, operator, widget};
+use windlass_tests::widget::{Absent, Absents, Counts, Widget, counted, operator, widget};
 
 /// A cluster whose faults can be switched.
 async fn cluster() -> TestCluster {
@@ -141,6 +143,79 @@ async fn b12_a_kind_that_answers_404_delays_no_other_kind() {
         sleep(Duration::from_secs(10)).await;
     }
     assert!(worst <= Duration::from_millis(500), "the healthy kind waited {worst:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn b12_an_optional_kind_that_is_not_there_leaves_the_operator_ready() {
+    for is_optional in [false, true] {
+        let cluster = cluster().await;
+        let mut manager = operator(cluster.client()).controller(Absents);
+        if is_optional {
+            manager = manager.cache::<Absent>(CacheOptions::default().optional());
+        }
+        let running = cluster.spawn(manager);
+        widgets(&cluster).create(&widget("a", "x")).await.unwrap();
+        eventually("the operator works", async || text_of_child(&cluster, "a").await.is_some())
+            .await;
+        let readiness = running.readiness();
+        assert_eq!(readiness.is_ready(), is_optional, "{readiness:?}");
+        let check = readiness.checks.iter().find(|check| check.name.contains("absents"));
+        assert!(check.is_some_and(|check| check.detail.contains("absent")), "{readiness:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c1_an_undecodable_object_of_a_watched_kind_gets_one_event() {
+    let cluster = cluster().await;
+    let garble =
+        Fault::new(Do::Garble("bad".to_owned())).resource("services").on("list|watch").always();
+    let _handle = cluster.server().faults().add(garble);
+    let services: Api<Service> = cluster.client().namespace(cluster.namespace());
+    let bad =
+        serde_json::json!({ "metadata": { "name": "bad" }, "spec": { "ports": [{ "port": 80 }] } });
+    services.create(&serde_json::from_value(bad).unwrap()).await.unwrap();
+    let eager = CacheOptions::default().validate(Validate::Eager);
+    let running = cluster.spawn(operator(cluster.client()).cache::<Service>(eager));
+    let _cache = running.informers().informer::<Service>();
+    eventually("it is counted", async || invalid(&running, "services") == 1).await;
+    let events = cluster.client().namespace::<Event>(cluster.namespace());
+    let told = async || {
+        let events = events.list().await.expect("the server answers").items;
+        let about = |event: &Event| {
+            let object = event.regarding.as_ref();
+            object.and_then(|object| object.name.as_deref()) == Some("bad")
+                && event.reason.as_deref() == Some("Undecodable")
+        };
+        events.iter().filter(|event| about(event)).count()
+    };
+    eventually("it gets an event", async || told().await == 1).await;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(told().await, 1);
+    services.delete("bad").await.unwrap();
+    eventually("its deletion works", async || invalid(&running, "services") == 0).await;
+}
+
+/// The error says what is wrong, and the request is not sent again and again.
+#[tokio::test(start_paused = true)]
+async fn b14_a_write_into_a_terminating_namespace_is_refused_once_with_its_cause() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    let doomed = serde_json::json!({ "metadata": { "name": "doomed" } });
+    let namespace: Namespace = serde_json::from_value(doomed).unwrap();
+    client.all().create(&namespace).await.unwrap();
+    let api: Api<ConfigMap> = client.namespace("doomed");
+    let map = |name: &str, finalizers: &[&str]| -> ConfigMap {
+        let metadata = serde_json::json!({ "name": name, "finalizers": finalizers });
+        serde_json::from_value(serde_json::json!({ "metadata": metadata })).unwrap()
+    };
+    api.create(&map("holds", &["example.dev/hold"])).await.unwrap();
+    client.all::<Namespace>().delete("doomed").await.unwrap();
+    cluster.server().clear_requests();
+    let start = Instant::now();
+    let error = api.create(&map("late", &[])).await.unwrap_err();
+    assert!(error.namespace_terminating(), "{error:?}");
+    assert_eq!(cluster.server().requests().len(), 1, "no second try");
+    assert!(start.elapsed() < Duration::from_secs(1));
 }
 
 #[tokio::test(start_paused = true)]

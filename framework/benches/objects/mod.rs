@@ -11,7 +11,7 @@ use windlass::prelude::*;
 /// A custom resource with little in it.
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced)]
-pub struct Widget {
+pub(crate) struct Widget {
     metadata: ObjectMeta,
     spec: WidgetSpec,
 }
@@ -19,27 +19,27 @@ pub struct Widget {
 /// What a widget is.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
 #[serde(rename_all = "camelCase")]
-pub struct WidgetSpec {
+pub(crate) struct WidgetSpec {
     /// Who made it.
-    pub maker: String,
+    pub(crate) maker: String,
     /// How many.
-    pub count: u32,
+    pub(crate) count: u32,
     /// What it is made of.
-    pub parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
 }
 
 /// A part of a widget.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug)]
-pub struct Part {
+pub(crate) struct Part {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its size.
-    pub size: u32,
+    pub(crate) size: u32,
 }
 
 /// The kinds of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// 8.4 KB.
     Pod,
     /// 1 KB.
@@ -47,17 +47,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Both.
-    pub const ALL: [Self; 2] = [Self::Pod, Self::Widget];
-
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Pod => "pod",
-            Self::Widget => "widget",
-        }
-    }
-
     /// `kind` and `apiVersion`, which stand in watch events and not in the items of a list.
     fn type_meta(self) -> &'static str {
         match self {
@@ -75,7 +64,7 @@ impl Kind {
     }
 
     /// A list of `count` objects, all at `version`.
-    pub fn list(self, count: usize, version: usize) -> Vec<u8> {
+    pub(crate) fn list(self, count: usize, version: usize) -> Vec<u8> {
         let mut body = format!(
             r#"{{"kind":"List","apiVersion":"v1","metadata":{{"resourceVersion":"{version}"}},"items":["#
         );
@@ -88,7 +77,7 @@ impl Kind {
     }
 
     /// A watch that tells of each of `count` objects once, all at `version`.
-    pub fn watch(self, count: usize, version: usize) -> Vec<u8> {
+    pub(crate) fn watch(self, count: usize, version: usize) -> Vec<u8> {
         let mut body = String::new();
         for number in 0..count {
             let _ = writeln!(

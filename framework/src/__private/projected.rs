@@ -93,7 +93,49 @@ pub fn read_part<'de, A: MapAccess<'de>, T: Part>(
     Ok(())
 }
 
-/// Reads metadata without the members in `skip`.
+/// Labels and annotations that are read where the others are not.
+pub trait Picks<'de> {
+    /// Reads what is wanted of a part of the metadata.
+    ///
+    /// # Errors
+    /// Those of the deserializer.
+    fn read<A: MapAccess<'de>>(&mut self, part: &str, map: &mut A) -> Result<(), A::Error>;
+}
+
+/// Skips a value.
+///
+/// # Errors
+/// Those of the deserializer.
+pub fn read_nothing<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    map.next_value::<IgnoredAny>().map(drop)
+}
+
+/// The value of a label or annotation that was picked.
+pub fn picked(field: &Option<String>) -> Option<&str> {
+    field.as_deref()
+}
+
+/// Metadata with what was picked out of them put back.
+pub fn with_picks(metadata: &ObjectMeta, picks: &[(&str, &str, Option<&str>)]) -> ObjectMeta {
+    let mut metadata = metadata.clone();
+    for (part, key, value) in picks {
+        if let Some(value) = value {
+            let texts =
+                if *part == "labels" { &mut metadata.labels } else { &mut metadata.annotations };
+            texts.get_or_insert_default().insert((*key).to_owned(), (*value).to_owned());
+        }
+    }
+    metadata
+}
+
+/// Metadata without room that nobody uses.
+pub fn shrunk(mut metadata: ObjectMeta) -> ObjectMeta {
+    metadata.owner_references.iter_mut().for_each(Vec::shrink_to_fit);
+    metadata.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
+    metadata
+}
+
+/// Reads metadata without the members in `skip`, but for what `picks` wants of them.
 ///
 /// # Errors
 /// Those of the deserializer; metadata stood there before.
@@ -101,11 +143,12 @@ pub fn read_metadata<'de, A: MapAccess<'de>>(
     map: &mut A,
     into: &mut Option<ObjectMeta>,
     skip: &'static [&'static str],
+    picks: impl Picks<'de>,
 ) -> Result<(), A::Error> {
     if into.is_some() {
         return Err(A::Error::duplicate_field("metadata"));
     }
-    *into = Some(map.next_value_seed(Without(skip))?);
+    *into = Some(map.next_value_seed(Without(skip, picks))?);
     Ok(())
 }
 
@@ -192,9 +235,9 @@ impl Visitor<'_> for Place {
 type Names = &'static [&'static str];
 
 /// Metadata without some members.
-struct Without(Names);
+struct Without<P>(Names, P);
 
-impl<'de> DeserializeSeed<'de> for Without {
+impl<'de, P: Picks<'de>> DeserializeSeed<'de> for Without<P> {
     type Value = ObjectMeta;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ObjectMeta, D::Error> {
@@ -202,7 +245,7 @@ impl<'de> DeserializeSeed<'de> for Without {
     }
 }
 
-impl<'de> Visitor<'de> for Without {
+impl<'de, P: Picks<'de>> Visitor<'de> for Without<P> {
     type Value = ObjectMeta;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -214,18 +257,19 @@ impl<'de> Visitor<'de> for Without {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<ObjectMeta, A::Error> {
-        let filtered = Filtered { map, skip: self.0 };
+        let filtered = Filtered { map, skip: self.0, picks: self.1 };
         ObjectMeta::deserialize(serde::de::value::MapAccessDeserializer::new(filtered))
     }
 }
 
 /// A map of which some members are not seen.
-struct Filtered<A> {
+struct Filtered<A, P> {
     map: A,
     skip: Names,
+    picks: P,
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Filtered<A> {
+impl<'de, A: MapAccess<'de>, P: Picks<'de>> MapAccess<'de> for Filtered<A, P> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
@@ -234,7 +278,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Filtered<A> {
     ) -> Result<Option<K::Value>, A::Error> {
         while let Some(name) = self.map.next_key_seed(Text)? {
             if self.skip.contains(&&*name) {
-                self.map.next_value::<IgnoredAny>()?;
+                self.picks.read(&name, &mut self.map)?;
                 continue;
             }
             return match name {

@@ -18,6 +18,7 @@ mod config;
 mod connect;
 mod defaults;
 mod dial;
+mod drive;
 mod exec;
 mod gate;
 mod gzip;
@@ -55,6 +56,7 @@ pub use request::{Body, Encoded, PatchType, RawEvent, RawWatch, Request};
 pub use response::Response;
 pub use secret::Secret;
 pub use stream::ByteStream;
+pub(crate) use stream::at_once;
 pub use transport::{HttpRequest, HttpResponse, ResponseBody, Stack};
 pub use warning::{LogWarnings, NoWarnings, Warning, WarningHandler, WriteWarnings};
 

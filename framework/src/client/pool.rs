@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::connect::{Connect, Opened};
+use super::drive::Driver;
 use super::payload::RequestBody;
 use super::tuning::Tuning;
 use crate::clock::Clock;
@@ -91,6 +92,7 @@ impl Ticket {
 
 struct Idle {
     sender: Http1,
+    driver: Driver,
     ticket: Ticket,
     since: Instant,
 }
@@ -112,7 +114,7 @@ struct Shared {
 
 /// Room for one request on a connection.
 pub(crate) enum Lease {
-    Http1 { sender: Http1, ticket: Ticket, reused: bool },
+    Http1 { sender: Http1, driver: Driver, ticket: Ticket, reused: bool },
     Http2 { sender: Http2, user: Arc<()>, id: u64, reused: bool },
 }
 
@@ -134,8 +136,8 @@ impl Lease {
 
     /// Returns it unused.
     pub(crate) fn give_back(self, pool: &Pool) {
-        if let Self::Http1 { sender, ticket, .. } = self {
-            pool.put(sender, ticket);
+        if let Self::Http1 { sender, driver, ticket, .. } = self {
+            pool.put(sender, driver, ticket);
         }
     }
 }
@@ -187,13 +189,13 @@ impl Pool {
     }
 
     /// Takes a finished connection back, unless it was retired meanwhile or is too old.
-    pub(crate) fn put(&self, sender: Http1, ticket: Ticket) {
+    pub(crate) fn put(&self, sender: Http1, driver: Driver, ticket: Ticket) {
         let now = self.clock.now();
         let mut state = self.state.lock();
         state.idle.retain(|idle| idle.is_usable(now));
         let usable = ticket.era == state.era && !ticket.is_expired(now) && !sender.is_closed();
         if usable && state.idle.len() < MAX_IDLE {
-            state.idle.push(Idle { sender, ticket, since: now });
+            state.idle.push(Idle { sender, driver, ticket, since: now });
         }
     }
 
@@ -213,7 +215,7 @@ impl Pool {
     async fn pooled(&self, newer: Option<u64>) -> Option<Lease> {
         loop {
             let now = self.clock.now();
-            let Idle { mut sender, ticket, .. } = {
+            let Idle { mut sender, driver, ticket, .. } = {
                 let mut state = self.state.lock();
                 if let Some(lease) = state.share(now, newer) {
                     return Some(lease);
@@ -229,7 +231,7 @@ impl Pool {
             };
             // Its last answer was read to the end, so it gets ready at once, or is closed.
             if let Some(Ok(())) = self.clock.within(READY_TIME, sender.ready()).await {
-                return Some(Lease::Http1 { sender, ticket, reused: true });
+                return Some(Lease::Http1 { sender, driver, ticket, reused: true });
             }
         }
     }
@@ -248,9 +250,9 @@ impl Pool {
         let mut builder = http1::Builder::new();
         builder.max_buf_size(MAX_HEAD).max_headers(MAX_HEADERS);
         let (sender, connection) = builder.handshake(io).await.map_err(io::Error::other)?;
-        drive(connection);
+        let driver = Driver::spawn(connection);
         self.state.lock().protocol = Some(Protocol::Http1);
-        Ok(Lease::Http1 { sender, ticket, reused: false })
+        Ok(Lease::Http1 { sender, driver, ticket, reused: false })
     }
 
     /// The end of a connection that opens now: up to a fifth before the highest age, so that

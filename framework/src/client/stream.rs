@@ -1,6 +1,9 @@
 //! A body that arrives in pieces, and how long one waits for the next.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -41,7 +44,11 @@ pub struct ByteStream {
     clock: Clock,
     limit: Option<Duration>,
     waited: Waited,
+    /// A timer that goes off no later than the wait must end, and when.
+    alarm: Option<(Instant, Alarm)>,
 }
+
+type Alarm = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// For how long the reader has waited; time that it spent elsewhere does not count.
 #[derive(Clone, Copy, Default)]
@@ -74,6 +81,7 @@ impl ByteStream {
             clock,
             limit: default_limit(request),
             waited: Waited::default(),
+            alarm: None,
         }
     }
 
@@ -103,14 +111,25 @@ impl ByteStream {
     /// Safe: no bytes are lost, and the next call goes on waiting where this one stopped.
     pub async fn next(&mut self) -> Option<Result<Bytes, Error>> {
         let body = self.body.as_mut()?;
-        let piece = {
-            let left = self.waited.left(self.limit);
-            let _waiting = Waiting::new(&self.clock, &mut self.waited);
-            match left {
-                Some(left) => self.clock.within(left, piece(body)).await,
-                None => Some(piece(body).await),
-            }
+        // What is there already needs no look at the clock.
+        let piece = match at_once(piece(body)).await {
+            Some(piece) => Some(piece),
+            None => wait(body, &self.clock, self.limit, &mut self.waited, &mut self.alarm).await,
         };
+        self.take(piece)
+    }
+
+    /// The next piece when it is there already, as [`next`](Self::next) tells it.
+    pub(crate) async fn at_once(&mut self) -> Option<Option<Result<Bytes, Error>>> {
+        let Some(body) = self.body.as_mut() else { return Some(None) };
+        let piece = at_once(piece(body)).await?;
+        Some(self.take(Some(piece)))
+    }
+
+    fn take(
+        &mut self,
+        piece: Option<Option<Result<Bytes, BoxError>>>,
+    ) -> Option<Result<Bytes, Error>> {
         match piece {
             Some(Some(Ok(data))) => {
                 self.waited.bytes = Duration::ZERO;
@@ -162,6 +181,50 @@ fn default_limit(request: &Prepared) -> Option<Duration> {
             Some(asked.saturating_add(WATCH_GRACE))
         }
         _ => Some(OTHER_IDLE),
+    }
+}
+
+/// What `future` comes to when that needs no wait.
+pub(crate) async fn at_once<F: Future>(future: F) -> Option<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        Poll::Ready(match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Some(output),
+            Poll::Pending => None,
+        })
+    })
+    .await
+}
+
+/// Waits for the next piece; `None` when it took too long.
+///
+/// The timer stays armed from piece to piece: it goes off early then, and is armed anew. To arm it
+/// for each piece would cost more than most pieces do.
+async fn wait(
+    body: &mut ResponseBody,
+    clock: &Clock,
+    limit: Option<Duration>,
+    waited: &mut Waited,
+    alarm: &mut Option<(Instant, Alarm)>,
+) -> Option<Option<Result<Bytes, BoxError>>> {
+    loop {
+        let left = waited.left(limit);
+        if left == Some(Duration::ZERO) {
+            return None;
+        }
+        let waiting = Waiting::new(clock, waited);
+        let Some(left) = left else { return Some(piece(body).await) };
+        let due = waiting.since.checked_add(left).unwrap_or_else(|| clock.after(left));
+        if alarm.as_ref().is_none_or(|(at, _)| *at > due) {
+            let clock = clock.clone();
+            *alarm = Some((due, Box::pin(async move { clock.sleep_until(due).await })));
+        }
+        let Some((_, armed)) = alarm else { continue };
+        tokio::select! {
+            biased;
+            piece = piece(body) => return Some(piece),
+            () = armed.as_mut() => *alarm = None,
+        }
     }
 }
 

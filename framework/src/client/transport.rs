@@ -24,6 +24,7 @@ use tower::Service;
 use tower::util::BoxCloneSyncService;
 
 use super::WriteGate;
+use super::drive::{Driven, Driver};
 use super::gzip;
 use super::payload::RequestBody;
 use super::pool::{Http1, Http2, Lease, Pool, Ticket};
@@ -273,11 +274,14 @@ async fn send(
 ) -> Result<HttpResponse, TransportError> {
     let late = || TransportError { outcome: Outcome::TimedOut, source: None };
     match lease {
-        Lease::Http1 { mut sender, ticket, .. } => {
+        Lease::Http1 { mut sender, driver, ticket, .. } => {
+            let is_long = is_watch(request.uri());
             let sent = sender.try_send_request(for_http1(request));
             let answer = before(until, sent).await.ok_or_else(late)?.map_err(failed)?;
+            let driven = if is_long { driver.take().await } else { None };
             let pool = Arc::clone(pool);
-            Ok(answer.map(|body| Http1Body::new(body, (sender, ticket), pool).boxed_unsync()))
+            let back = (sender, driver, ticket);
+            Ok(answer.map(|body| Http1Body::new(body, back, driven, pool).boxed_unsync()))
         }
         Lease::Http2 { sender, user, id, .. } => {
             let sent = send_http2(sender, request);
@@ -328,16 +332,29 @@ fn was_refused(error: &hyper::Error) -> bool {
     false
 }
 
+/// Does the answer come a small piece at a time?
+fn is_watch(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
+}
+
 /// Gives its connection back when it was read to the end; dropped earlier, it closes it.
 struct Http1Body {
     body: Incoming,
-    sender: Option<(Http1, Ticket)>,
+    back: Option<(Http1, Driver, Ticket)>,
+    /// The connection, when no task of its own runs it.
+    driven: Option<Driven>,
     pool: Arc<Pool>,
 }
 
 impl Http1Body {
-    fn new(body: Incoming, sender: (Http1, Ticket), pool: Arc<Pool>) -> Self {
-        let mut this = Self { body, sender: Some(sender), pool };
+    fn new(
+        body: Incoming,
+        back: (Http1, Driver, Ticket),
+        driven: Option<Driven>,
+        pool: Arc<Pool>,
+    ) -> Self {
+        let mut this = Self { body, back: Some(back), driven, pool };
         if this.body.is_end_stream() {
             this.finish();
         }
@@ -345,9 +362,28 @@ impl Http1Body {
     }
 
     fn finish(&mut self) {
-        if let Some((sender, ticket)) = self.sender.take() {
-            self.pool.put(sender, ticket);
+        if let Some(driven) = self.driven.take() {
+            driven.give_back();
         }
+        if let Some((sender, driver, ticket)) = self.back.take() {
+            self.pool.put(sender, driver, ticket);
+        }
+    }
+
+    /// The next frame; runs the connection to get it, when that is for us to do.
+    fn poll_body(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if polled.is_ready() {
+            return polled;
+        }
+        let Some(driven) = &mut self.driven else { return polled };
+        if driven.poll(cx) {
+            self.driven = None;
+        }
+        Pin::new(&mut self.body).poll_frame(cx)
     }
 }
 
@@ -359,7 +395,7 @@ impl Body for Http1Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
+        let polled = self.poll_body(cx);
         match &polled {
             Poll::Ready(None) => self.finish(),
             Poll::Ready(Some(Ok(_))) if self.body.is_end_stream() => self.finish(),

@@ -292,8 +292,12 @@ impl InformerRegistry {
         lease
     }
 
-    fn make<K: Resource>(&self, info: &ResourceInfo, options: CacheOptions) -> Arc<Core> {
+    fn make<K: Resource>(&self, info: &ResourceInfo, mut options: CacheOptions) -> Arc<Core> {
         let inner = &self.inner;
+        if K::projection().is_some() {
+            // It is decoded whatever was asked for, and needs more than metadata for that.
+            options = options.representation(Representation::default());
+        }
         let names = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
         let is_whole = names.is_empty() || info.scope == Scope::Cluster;
         let namespaces: Vec<Option<&String>> =

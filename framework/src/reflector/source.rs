@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
-use crate::client::{ByteStream, Verb};
+use crate::client::{ByteStream, Verb, at_once};
 use crate::error::Error;
 use crate::resource::ResourceInfo;
 
@@ -122,6 +122,17 @@ impl Chunks {
             Pieces::Http(stream) => stream.next().await,
             Pieces::Channel(receiver) => receiver.recv().await,
             Pieces::Ready(pieces) => pieces.next().map(Ok),
+        }
+    }
+}
+
+impl Chunks {
+    /// The next piece, when it is there already.
+    pub(super) async fn at_once(&mut self) -> Option<Option<Result<Bytes, Error>>> {
+        match &mut self.0 {
+            Pieces::Http(stream) => stream.at_once().await,
+            Pieces::Channel(receiver) => at_once(receiver.recv()).await,
+            Pieces::Ready(pieces) => Some(pieces.next().map(Ok)),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A watch, with or without the current state as its first part.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,9 @@ use crate::client::Verb;
 use crate::error::Error;
 use crate::metrics::names;
 use crate::wire::{EventType, Frame, FrameDecoder, Malformed, Part, Skim};
+
+/// Pieces that are handed over at once. A watch brings a piece per event.
+const MOST_PIECES: u32 = 64;
 
 impl<T: Target> Reflector<T> {
     /// Follows changes until the stream ends, however it ends.
@@ -52,17 +56,32 @@ impl<T: Target> Reflector<T> {
     async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> Setback {
         let clock = self.seams.clock.clone();
         let mut frames = FrameDecoder::with_limit(self.options.frame_limit);
+        // The timer stays armed while pieces come, and goes off early then: to arm it anew for each
+        // piece would cost more than most pieces do.
+        let mut armed = self.wake(stream);
+        let mut alarm = pin!(clock.sleep_until(armed));
         loop {
+            let due = self.wake(stream);
+            if due < armed {
+                armed = due;
+                alarm.set(clock.sleep_until(armed));
+            }
             let next = tokio::select! {
                 biased;
                 next = chunks.next() => Some(next),
-                () = clock.sleep_until(self.wake(stream)) => None,
+                () = alarm.as_mut() => None,
             };
             let outcome = match next {
-                None => self.look_up(stream).await,
-                Some(None) => Err(self.ended(stream)),
-                Some(Some(Err(error))) => Err(judge(&error, During::Watch)),
-                Some(Some(Ok(chunk))) => self.read(&chunk, &mut frames, stream).await,
+                Some(next) => self.arrived(next, chunks, &mut frames, stream).await,
+                None => {
+                    let outcome = match clock.now() >= due {
+                        true => self.look_up(stream).await,
+                        false => Ok(()),
+                    };
+                    armed = self.wake(stream);
+                    alarm.set(clock.sleep_until(armed));
+                    outcome
+                }
             };
             if let Err(setback) = outcome {
                 return setback;
@@ -70,25 +89,29 @@ impl<T: Target> Reflector<T> {
         }
     }
 
-    /// One network read.
-    async fn read(
+    /// A piece came; all that is there already is read with it and handed over at once.
+    async fn arrived(
         &mut self,
-        chunk: &Bytes,
+        first: Option<Result<Bytes, Error>>,
+        chunks: &mut Chunks,
         frames: &mut FrameDecoder,
         stream: &mut Stream,
     ) -> Result<(), Setback> {
         let now = self.seams.clock.now();
-        self.confirm(stream);
         let (before, listed) = (stream.progress, self.listed);
         let mut outcome = Ok(());
-        let mut has_ended_one = false;
-        frames.push(chunk, &mut |part| {
-            has_ended_one = true;
-            if outcome.is_ok() {
-                outcome = self.frame(part, now, stream);
+        let (mut next, mut pieces) = (Some(first), 0);
+        while let Some(piece) = next.take() {
+            outcome = match piece {
+                None => Err(self.ended(stream)),
+                Some(Err(error)) => Err(judge(&error, During::Watch)),
+                Some(Ok(piece)) => self.read(&piece, now, frames, stream),
+            };
+            pieces += 1;
+            if outcome.is_ok() && pieces < MOST_PIECES {
+                next = chunks.at_once().await;
             }
-        });
-        stream.partial(now, frames.is_inside(), has_ended_one);
+        }
         let has_advanced = stream.progress > before;
         self.status.heard(now, has_advanced);
         self.count_items(listed);
@@ -99,6 +122,27 @@ impl<T: Target> Reflector<T> {
         if self.resync_at.is_some_and(|at| now >= at) && outcome.is_ok() && !stream.is_listing {
             return self.resync().await;
         }
+        outcome
+    }
+
+    /// One piece.
+    fn read(
+        &mut self,
+        piece: &Bytes,
+        now: Instant,
+        frames: &mut FrameDecoder,
+        stream: &mut Stream,
+    ) -> Result<(), Setback> {
+        self.confirm(stream);
+        let mut outcome = Ok(());
+        let mut has_ended_one = false;
+        frames.push(piece, &mut |part| {
+            has_ended_one = true;
+            if outcome.is_ok() {
+                outcome = self.frame(part, now, stream);
+            }
+        });
+        stream.partial(now, frames.is_inside(), has_ended_one);
         outcome
     }
 

@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use zstd_safe::{CCtx, CDict, DCtx, DDict};
 
+use super::heads::{Common, Heads};
 use super::memory::{Buffer, Memory};
 use super::object::Object;
 
@@ -39,7 +40,19 @@ const READERS: usize = 4;
 pub(crate) struct Cold {
     /// Length of the head and of the unpacked body (4 bytes each), head, packed body.
     pub(super) bytes: Buffer,
+    shared: Arc<Shared>,
+}
+
+/// What a compressed object has in common with others.
+struct Shared {
     dictionary: Arc<Dictionary>,
+    head: Box<[u8]>,
+}
+
+impl Common for Shared {
+    fn head(&self) -> &[u8] {
+        &self.head
+    }
 }
 
 /// Length of what stands before the head.
@@ -64,6 +77,7 @@ type Readers = Mutex<Vec<DCtx<'static>>>;
 pub(crate) struct Press {
     state: Mutex<State>,
     readers: Arc<Readers>,
+    heads: Heads<Shared>,
 }
 
 #[derive(Default)]
@@ -129,8 +143,9 @@ impl Press {
     pub(super) fn pack(
         &self,
         object: &Arc<Object>,
-        head: &[u8],
+        (own, common): (&[u8], &[u8]),
         body: &[u8],
+        before: Option<&Cold>,
         memory: &Memory,
     ) -> Option<Cold> {
         let mut state = self.state.lock();
@@ -141,7 +156,19 @@ impl Press {
             return None;
         }
         let dictionary = state.dictionary.as_ref().map(Arc::clone)?;
-        let cold = state.pack(&dictionary, head, body, memory);
+        let packed = state.pack(&dictionary, own, body, memory);
+        let cold = packed.map(|bytes| {
+            let fits = |shared: &Shared| Arc::ptr_eq(&shared.dictionary, &dictionary);
+            let before = before.map(|before| &before.shared);
+            let shared = match before.filter(|before| *before.head == *common && fits(before)) {
+                Some(before) => Arc::clone(before),
+                None => self.heads.share(common, fits, |head| Shared {
+                    dictionary: Arc::clone(&dictionary),
+                    head: head.into(),
+                }),
+            };
+            Cold { bytes, shared }
+        });
         let packed = cold.as_ref().map_or(body.len(), |cold| cold.bytes.len());
         if state.ratio.note(body.len(), packed) && state.samples.is_none() {
             state.samples = Some(Samples::default());
@@ -191,7 +218,7 @@ impl State {
         head: &[u8],
         body: &[u8],
         memory: &Memory,
-    ) -> Option<Cold> {
+    ) -> Option<Buffer> {
         let writer = match &mut self.writer {
             Some(writer) => writer,
             none => none.insert(CCtx::try_create()?),
@@ -204,19 +231,18 @@ impl State {
             (u32::try_from(head.len()).ok()?, u32::try_from(body.len()).ok()?);
         let size = LENGTHS + head.len() + packed.len();
         let is_worth_it = size < body.len() / 4 * 3;
-        let cold = is_worth_it.then(|| Cold {
-            bytes: memory.buffer(size, |bytes| {
+        let buffer = is_worth_it.then(|| {
+            memory.buffer(size, |bytes| {
                 bytes.extend_from_slice(&head_length.to_le_bytes());
                 bytes.extend_from_slice(&length.to_le_bytes());
                 bytes.extend_from_slice(head);
                 bytes.extend_from_slice(packed);
-            }),
-            dictionary: Arc::clone(dictionary),
+            })
         });
         // One large object must not pin its size.
         self.packed.clear();
         self.packed.shrink_to(LARGEST_SAMPLE);
-        cold
+        buffer
     }
 }
 
@@ -251,18 +277,23 @@ impl Cold {
         self.bytes.get(LENGTHS..LENGTHS + head).unwrap_or_default()
     }
 
+    pub(super) fn common(&self) -> &[u8] {
+        &self.shared.head
+    }
+
     /// The body; empty, and logged, if it cannot be unpacked, which is a defect.
     pub(super) fn unpacked(&self) -> Vec<u8> {
         let (head, length) = self.lengths();
         let packed = self.bytes.get(LENGTHS + head..).unwrap_or_default();
         let mut body = Vec::with_capacity(length);
-        let readers = &self.dictionary.readers;
+        let dictionary = &self.shared.dictionary;
+        let readers = &dictionary.readers;
         let mut reader = match readers.lock().pop() {
             Some(reader) => reader,
             None => DCtx::create(),
         };
         // Writes no further than the capacity.
-        let outcome = reader.decompress_using_ddict(&mut body, packed, &self.dictionary.unpack);
+        let outcome = reader.decompress_using_ddict(&mut body, packed, &dictionary.unpack);
         let mut readers = readers.lock();
         if readers.len() < READERS {
             readers.push(reader);

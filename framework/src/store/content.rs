@@ -23,13 +23,14 @@ pub(crate) enum Content {
 }
 
 impl Content {
-    /// The bytes that the outline points into.
-    pub(crate) fn head_bytes(&self) -> &[u8] {
+    /// The bytes that the outline points into: for uid, resourceVersion and annotations, and for
+    /// labels, finalizers and owners.
+    pub(crate) fn head_bytes(&self) -> (&[u8], &[u8]) {
         match self {
-            Self::Compact(bytes) => bytes,
-            Self::Kept(kept) => &kept.head,
+            Self::Compact(bytes) => (bytes, bytes),
+            Self::Kept(kept) => (&kept.head, &kept.common),
             #[cfg(feature = "cold")]
-            Self::Cold(cold) => cold.head(),
+            Self::Cold(cold) => (cold.head(), cold.common()),
         }
     }
 

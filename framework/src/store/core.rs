@@ -4,12 +4,12 @@
 //! (index functions, decoding) never runs under the lock, and neither bytes nor index values are
 //! prepared or freed under it.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 
 use super::apply::{Applied, Mark, Sighting};
+use super::convert::Conversion;
 use super::index::{Evaluator, IndexId};
 use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
@@ -30,7 +30,7 @@ const BATCH: usize = 128;
 
 /// The cache of one kind.
 pub(crate) struct Core {
-    home: Arc<Home>,
+    pub(super) home: Arc<Home>,
     pub(super) clock: Clock,
     pub(super) state: RwLock<State>,
     /// The order of keys when somebody last listed all. Locked after `state`.
@@ -49,12 +49,7 @@ impl Core {
     /// A store that keeps its objects as `mode` says; `seed` decides where things stand in memory and
     /// nothing else.
     pub(crate) fn with_mode(info: ResourceInfo, clock: Clock, mode: Mode, seed: u64) -> Arc<Self> {
-        if mode.lacks_feature() {
-            tracing::warn!(
-                resource = %info,
-                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
-            );
-        }
+        mode.warn(&info);
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             home: Arc::new(Home::new(info, Weak::clone(me), mode)),
             clock,
@@ -79,7 +74,7 @@ impl Core {
             ObjectKey::interned(namespace.map(|name| self.home.namespace(name)), &skim.name)
                 .in_cluster(self.cluster())
         });
-        let transformed = self.home.transformed(skim, &key);
+        let transformed = self.home.transformed(&key, skim);
         transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
     }
 
@@ -220,7 +215,7 @@ impl Core {
         let kept = self.keep(&mut deltas);
         let mut values = Values::default();
         loop {
-            let (plan, parts) = self.evaluate(&deltas, &kept.came, &mut values);
+            let (plan, parts) = self.evaluate(&deltas, &kept, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile: its values are not there yet.
             if Arc::ptr_eq(&state.plan, &plan) {
@@ -230,43 +225,9 @@ impl Core {
                 break;
             }
         }
-        for (object, message) in &kept.invalid {
-            self.note_invalid(object, message);
-        }
-        #[cfg(feature = "cold")]
-        self.press_waiting();
+        self.settle(kept);
         if let Some(Delta::Mark(mark)) = last {
             self.sweep(mark, applied);
-        }
-    }
-
-    /// Brings the objects that are new to the store into the form that is kept.
-    fn keep(&self, deltas: &mut [Delta<Sighting, Mark>]) -> Conversion {
-        let mut done = Conversion::default();
-        if self.home.mode.is_compact() {
-            return done;
-        }
-        let fresh = self.state.read().fresh(deltas);
-        for (at, delta) in deltas.iter_mut().enumerate().filter(|(at, _)| fresh[*at]) {
-            let Delta::Put(seen) = delta else { continue };
-            match self.home.keep(&seen.object) {
-                Ok(kept) => {
-                    let came = std::mem::replace(&mut seen.object, kept);
-                    done.came.insert(at, came);
-                }
-                Err(message) => done.invalid.push((Arc::clone(&seen.object), message.into())),
-            }
-        }
-        done
-    }
-
-    /// Compresses the objects that waited for a dictionary, once there is one.
-    #[cfg(feature = "cold")]
-    fn press_waiting(&self) {
-        for waited in self.home.press.train() {
-            if let Ok(pressed) = self.home.keep(&waited) {
-                self.state.write().reshape(&waited, &pressed);
-            }
         }
     }
 
@@ -283,12 +244,11 @@ impl Core {
         self.state.write().apply(end, &Values::default(), &[], applied);
     }
 
-    /// Index values of the objects that are new to the store, computed outside the lock. `came`:
-    /// objects as they came, by their place among the deltas, where another form is kept.
+    /// Index values of the objects that are new to the store, computed outside the lock.
     fn evaluate(
         &self,
         deltas: &[Delta<Sighting, Mark>],
-        came: &BTreeMap<usize, Arc<Object>>,
+        kept: &Conversion,
         values: &mut Values,
     ) -> (Arc<Plan>, Vec<Part>) {
         let mut parts = Vec::with_capacity(deltas.len());
@@ -302,8 +262,7 @@ impl Core {
         for (at, delta) in deltas.iter().enumerate() {
             parts.push(match delta {
                 Delta::Put(seen) if fresh[at] => {
-                    let came = came.get(&at).unwrap_or(&seen.object);
-                    plan.evaluate(came, &seen.object, values)
+                    plan.evaluate(kept.came(at).unwrap_or(&seen.object), &seen.object, values)
                 }
                 _ => Part::default(),
             });
@@ -313,7 +272,7 @@ impl Core {
 
     /// This process wrote `object`; ignored when the watch was faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
-        let object = self.home.keep(&object).unwrap_or(object);
+        let object = self.home.keep(&object, None).unwrap_or(object);
         let mut state = self.state.write();
         let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {
@@ -388,13 +347,4 @@ impl Core {
             );
         }
     }
-}
-
-/// What bringing deltas into the kept form did.
-#[derive(Default)]
-struct Conversion {
-    /// The objects as they came, by their place among the deltas.
-    came: BTreeMap<usize, Arc<Object>>,
-    /// Those that do not decode, and why.
-    invalid: Vec<(Arc<Object>, Arc<str>)>,
 }

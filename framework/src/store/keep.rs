@@ -13,7 +13,7 @@ use super::content::Content;
 use super::memory::Buffer;
 use super::mode::{Representation, Transform};
 use super::object::{Home, Object};
-use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt};
+use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt, ResourceInfo};
 use crate::wire::{Skim, object_at_path};
 
 /// How a store keeps its objects.
@@ -35,7 +35,10 @@ enum Form {
 }
 
 /// Decodes an object into the type that is kept.
-type Decode = fn(&Object) -> Result<Box<dyn Value>, String>;
+type Decode = fn(&Object) -> Result<Shared, String>;
+
+/// A decoded value of whatever type.
+type Shared = Arc<dyn Value + Send + Sync>;
 
 impl Mode {
     /// For a kind that is read as `K`.
@@ -67,9 +70,14 @@ impl Mode {
         }
     }
 
-    /// Is it cold without the feature for it?
-    pub(crate) fn lacks_feature(&self) -> bool {
-        cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold)
+    /// Says so when it is cold without the feature for it.
+    pub(super) fn warn(&self, info: &ResourceInfo) {
+        if cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold) {
+            tracing::warn!(
+                resource = %info,
+                "the cache is to be cold, but windlass was built without its feature `cold`: it stays compact"
+            );
+        }
     }
 }
 
@@ -84,27 +92,21 @@ impl fmt::Debug for Form {
     }
 }
 
-fn decode_as<K: Resource>(object: &Object) -> Result<Box<dyn Value>, String> {
-    object.parse::<K>().map(|value| Box::new(Arc::new(value)) as Box<dyn Value>)
+fn decode_as<K: Resource>(object: &Object) -> Result<Shared, String> {
+    Ok(Arc::new(object.parse::<K>()?))
 }
 
 /// A decoded value without its type.
-pub(crate) trait Value: Send + Sync {
-    /// An `Arc` of the value.
-    fn shared(&self) -> &dyn Any;
+pub(crate) trait Value: Any + Send + Sync {
     fn json(&self) -> Vec<u8>;
     fn annotation(&self, key: &str) -> Option<String>;
     /// About so many bytes are held, of an object with so many bytes of head and body.
     fn weight(&self, head: usize, body: usize) -> usize;
 }
 
-impl<K: Resource> Value for Arc<K> {
-    fn shared(&self) -> &dyn Any {
-        self
-    }
-
+impl<K: Resource> Value for K {
     fn json(&self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec(&**self).unwrap_or_default();
+        let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         // As in all forms: what every object of the kind says is left out.
         if let Ok(skim) = Skim::of(&bytes) {
             let compact = skim.compact();
@@ -114,7 +116,7 @@ impl<K: Resource> Value for Arc<K> {
     }
 
     fn annotation(&self, key: &str) -> Option<String> {
-        ResourceExt::annotation(&**self, key).map(str::to_owned)
+        ResourceExt::annotation(self, key).map(str::to_owned)
     }
 
     fn weight(&self, head: usize, body: usize) -> usize {
@@ -125,7 +127,8 @@ impl<K: Resource> Value for Arc<K> {
 /// A decoded value that is kept, and the head that was read off its bytes.
 pub(crate) struct Kept {
     pub(super) head: Buffer,
-    value: Box<dyn Value>,
+    pub(super) common: Arc<Box<[u8]>>,
+    value: Shared,
     /// About so many bytes, beside the head: the struct and, for its texts, those of the JSON.
     pub(super) weight: usize,
 }
@@ -139,7 +142,8 @@ impl fmt::Debug for Kept {
 impl Kept {
     /// The value, if it is a `K`.
     pub(super) fn value<K: Resource>(&self) -> Option<Arc<K>> {
-        self.value.shared().downcast_ref::<Arc<K>>().map(Arc::clone)
+        let any: Arc<dyn Any + Send + Sync> = Arc::<dyn Value + Send + Sync>::clone(&self.value);
+        any.downcast().ok()
     }
 
     pub(super) fn json(&self) -> Vec<u8> {
@@ -152,31 +156,39 @@ impl Kept {
 }
 
 impl Home {
-    /// `object` in the form of this store.
+    /// `object` in the form of this store; `before` is what it takes the place of.
     ///
     /// # Errors
     /// Why it does not decode into the type that is kept.
-    pub(super) fn keep(self: &Arc<Self>, object: &Arc<Object>) -> Result<Arc<Object>, String> {
+    pub(super) fn keep(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        before: Option<&Object>,
+    ) -> Result<Arc<Object>, String> {
         let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
         match self.mode.form {
             Form::Compact => Ok(Arc::clone(object)),
             Form::Metadata => Ok(self.metadata_of(object, body)),
-            Form::Cold => Ok(self.cold(object, body)),
+            Form::Cold => Ok(self.cold(object, body, before)),
             Form::Decoded(decode) => {
                 let value = decode(object)?;
-                let (head, outline) = self.head_of(object);
-                let weight = value.weight(head.len(), body.len());
-                let kept = Box::new(Kept { head, value, weight });
+                let (mut own, mut shared) = (Vec::new(), Vec::new());
+                let outline = object.head().lifted(&mut own, &mut shared);
+                let weight = value.weight(own.len() + shared.len(), body.len());
+                let head = self.memory.buffer(own.len(), |head| head.extend_from_slice(&own));
+                let common = self.common(&shared, before);
+                let kept = Box::new(Kept { head, common, value, weight });
                 Ok(Object::of(object.key().clone(), outline, Content::Kept(kept), self))
             }
         }
     }
 
-    /// The head alone, in bytes of its own.
-    fn head_of(&self, object: &Object) -> (Buffer, crate::wire::Outline) {
-        let mut bytes = Vec::new();
-        let outline = object.head().lifted(&mut bytes);
-        (self.memory.buffer(bytes.len(), |head| head.extend_from_slice(&bytes)), outline)
+    /// The part of a head that objects share, shared with the object before if that is possible.
+    fn common(&self, head: &[u8], before: Option<&Object>) -> Arc<Box<[u8]>> {
+        match before.map(Object::content) {
+            Some(Content::Kept(kept)) if **kept.common == *head => Arc::clone(&kept.common),
+            _ => self.heads.share(head, |_| true, |head| head.into()),
+        }
     }
 
     fn metadata_of(self: &Arc<Self>, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
@@ -195,17 +207,26 @@ impl Home {
     }
 
     #[cfg(feature = "cold")]
-    fn cold(self: &Arc<Self>, object: &Arc<Object>, body: &[u8]) -> Arc<Object> {
-        let mut head = Vec::new();
-        let outline = object.head().lifted(&mut head);
-        match self.press.pack(object, &head, body, &self.memory) {
+    fn cold(
+        self: &Arc<Self>,
+        object: &Arc<Object>,
+        body: &[u8],
+        before: Option<&Object>,
+    ) -> Arc<Object> {
+        let (mut own, mut common) = (Vec::new(), Vec::new());
+        let outline = object.head().lifted(&mut own, &mut common);
+        let before = match before.map(Object::content) {
+            Some(Content::Cold(cold)) => Some(cold),
+            _ => None,
+        };
+        match self.press.pack(object, (&own, &common), body, before, &self.memory) {
             Some(cold) => Object::of(object.key().clone(), outline, Content::Cold(cold), self),
             None => Arc::clone(object),
         }
     }
 
     #[cfg(not(feature = "cold"))]
-    fn cold(self: &Arc<Self>, object: &Arc<Object>, _: &[u8]) -> Arc<Object> {
+    fn cold(self: &Arc<Self>, object: &Arc<Object>, _: &[u8], _: Option<&Object>) -> Arc<Object> {
         Arc::clone(object)
     }
 
@@ -213,8 +234,8 @@ impl Home {
     /// be transformed.
     pub(super) fn transformed(
         self: &Arc<Self>,
-        skim: &Skim<'_>,
         key: &ObjectKey,
+        skim: &Skim<'_>,
     ) -> Option<Arc<Object>> {
         let transform = self.mode.transform.as_ref().filter(|_| skim.is_whole())?;
         let compact = skim.compact();
@@ -241,3 +262,6 @@ impl Home {
             .ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

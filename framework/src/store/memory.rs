@@ -110,7 +110,7 @@ impl Memory {
 
     /// Capacity of the buffers in use, in bytes.
     #[cfg(test)]
-    fn used(&self) -> usize {
+    pub(crate) fn used(&self) -> usize {
         self.lists.lock().used_bytes
     }
 

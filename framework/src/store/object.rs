@@ -12,6 +12,7 @@ use super::Invalid;
 use super::cold::Press;
 use super::content::Content;
 use super::core::Core;
+use super::heads::Heads;
 use super::keep::Mode;
 use super::memory::Memory;
 use super::shares::{Decoded, Shares};
@@ -39,6 +40,8 @@ pub(crate) struct Home {
     pub(super) mode: Mode,
     #[cfg(feature = "cold")]
     pub(super) press: Press,
+    /// Heads of decoded objects.
+    pub(super) heads: Heads<Box<[u8]>>,
     shares: Shares,
     serials: AtomicU64,
     /// The namespace that was asked for last: neighbours are in the same, as a rule.
@@ -53,6 +56,7 @@ impl Home {
             mode,
             #[cfg(feature = "cold")]
             press: Press::default(),
+            heads: Heads::default(),
             memory: Memory::default(),
             shares: Shares::default(),
             serials: AtomicU64::new(0),
@@ -94,7 +98,8 @@ impl Object {
     }
 
     pub(crate) fn head(&self) -> Head<'_> {
-        self.outline.head(self.content.head_bytes())
+        let (own, common) = self.content.head_bytes();
+        self.outline.head_apart(own, common)
     }
 
     pub(crate) fn version(&self) -> &str {

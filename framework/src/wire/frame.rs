@@ -8,6 +8,7 @@
 use memchr::memchr;
 
 use super::carry::{Carry, MAX_PIECE, Part};
+use super::marks::{BLOCK, Spread, braces};
 use super::scan::{Malformed, is_space, members, object_at_path, skip_space, text};
 use super::status::excerpt;
 use crate::error::ApiStatus;
@@ -154,42 +155,45 @@ fn unfinished(bytes: &[u8]) -> Option<&[u8]> {
     Some(&rest[skip_space(rest, 0)..])
 }
 
-/// Bytes that are looked at together.
-const BLOCK: usize = 64;
-
 /// Is the brace that opens `object` closed by its last byte? Braces are counted wherever they stand.
 /// Only a frame with more members behind its object and with lone braces in its texts could pass
 /// wrongly; its object would then be seen not to decode.
 fn closes_at_its_end(object: &[u8]) -> bool {
     let [b'{', inner @ .., b'}'] = object else { return false };
-    let mut depth = 1_usize;
+    let mut depth = 1;
     let (blocks, rest) = inner.as_chunks::<BLOCK>();
-    for block in blocks {
-        let closes = count(block, b'}');
-        if closes < depth {
-            depth += count(block, b'{');
-            depth -= closes;
-        } else if !stays_open(block, &mut depth) {
+    let mut last = [b' '; BLOCK];
+    last[..rest.len()].copy_from_slice(rest);
+    blocks.iter().chain([&last]).all(|block| stays_open(block, &mut depth)) && depth == 1
+}
+
+/// Follows the depth through a block; false when it falls to nothing on the way.
+#[inline]
+fn stays_open(block: &[u8; BLOCK], depth: &mut u32) -> bool {
+    let (opens, closes) = braces(block);
+    let quarter_stays_open = |part: usize, depth: &mut u32| {
+        let (opens, closes) = (opens.words(2 * part, 2), closes.words(2 * part, 2));
+        opens.balance(closes, depth) || one_by_one(opens, closes, depth)
+    };
+    // Seldom are there as many braces in a row as would close all that is open.
+    opens.balance(closes, depth) || (0..4).all(|part| quarter_stays_open(part, depth))
+}
+
+fn one_by_one(opens: Spread, closes: Spread, depth: &mut u32) -> bool {
+    let (opens, closes) = (opens.in_order(), closes.in_order());
+    let mut both = opens | closes;
+    while both != 0 {
+        if opens & both & both.wrapping_neg() != 0 {
+            *depth += 1;
+        } else {
+            *depth -= 1;
+        }
+        if *depth == 0 {
             return false;
         }
+        both &= both - 1;
     }
-    stays_open(rest, &mut depth) && depth == 1
-}
-
-/// Written so that compilers count many bytes at once.
-fn count(block: &[u8; BLOCK], wanted: u8) -> usize {
-    usize::from(block.iter().map(|byte| u8::from(*byte == wanted)).sum::<u8>())
-}
-
-fn stays_open(bytes: &[u8], depth: &mut usize) -> bool {
-    bytes.iter().all(|byte| {
-        match byte {
-            b'{' => *depth += 1,
-            b'}' => *depth -= 1,
-            _ => {}
-        }
-        *depth > 0
-    })
+    true
 }
 
 /// Cuts the body of a watch into frames while it arrives; feed it the body's pieces in order.

@@ -58,7 +58,12 @@ pub(crate) struct Outline {
 impl Outline {
     /// The head; `bytes` are those that the outline was made for.
     pub(crate) fn head<'a>(&'a self, bytes: &'a [u8]) -> Head<'a> {
-        Head { outline: self, bytes }
+        Head { outline: self, bytes, common: bytes }
+    }
+
+    /// The head of an object whose labels, finalizers and owners stand in other bytes.
+    pub(crate) fn head_apart<'a>(&'a self, bytes: &'a [u8], common: &'a [u8]) -> Head<'a> {
+        Head { outline: self, bytes, common }
     }
 
     /// Bytes that it holds beside its own.
@@ -118,7 +123,10 @@ impl PlainOwner {
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
     outline: &'a Outline,
+    /// Where uid, resourceVersion and annotations stand.
     bytes: &'a [u8],
+    /// Where labels, finalizers and owners stand.
+    common: &'a [u8],
 }
 
 /// One owner reference, where it stands in the object.
@@ -211,9 +219,9 @@ impl<'a> Head<'a> {
         found
     }
 
-    /// The head in bytes of its own, without annotations: appends them to `bytes`, which are empty,
-    /// and says where they stand.
-    pub(crate) fn lifted(&self, bytes: &mut Vec<u8>) -> Outline {
+    /// The head in bytes of its own, without annotations: uid and resourceVersion go to `own`; labels,
+    /// finalizers and owners, which other objects may have too, to `common`. Both are empty.
+    pub(crate) fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> Outline {
         let mut lifted = Outline {
             generation: self.outline.generation,
             terminating: self.outline.terminating,
@@ -223,22 +231,22 @@ impl<'a> Head<'a> {
         if lifted.plain.is_some() {
             return lifted;
         }
-        let mut lift = |span: Span| {
-            let start = bytes.len();
-            bytes.extend_from_slice(span.of(self.bytes));
-            Span::new(start, bytes.len()).unwrap_or_default()
+        let lift = |bytes: &[u8], into: &mut Vec<u8>| {
+            let start = into.len();
+            into.extend_from_slice(bytes);
+            Span::new(start, into.len()).unwrap_or_default()
         };
-        lifted.uid = lift(self.outline.uid);
-        lifted.resource_version = lift(self.outline.resource_version);
-        lifted.labels = lift(self.outline.labels);
-        lifted.finalizers = lift(self.outline.finalizers);
-        lifted.owners = lift(self.outline.owners);
+        lifted.uid = lift(self.outline.uid.of(self.bytes), own);
+        lifted.resource_version = lift(self.outline.resource_version.of(self.bytes), own);
+        lifted.labels = lift(self.outline.labels.of(self.common), common);
+        lifted.finalizers = lift(self.outline.finalizers.of(self.common), common);
+        lifted.owners = lift(self.outline.owners.of(self.common), common);
         lifted
     }
 
     /// Where the bytes answer; nothing where the copies do.
     fn part(&self, span: Span) -> &'a [u8] {
-        if self.outline.plain.is_some() { &[] } else { span.of(self.bytes) }
+        if self.outline.plain.is_some() { &[] } else { span.of(self.common) }
     }
 }
 

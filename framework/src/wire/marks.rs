@@ -15,11 +15,10 @@ pub(super) const BLOCK: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Spread(pub(super) u64);
 
-/// Where the marks stand.
+/// Where the marks stand that tell of structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) quotes: Spread,
-    pub(super) backslashes: Spread,
     /// `{` and `[`.
     pub(super) opens: Spread,
     /// `}` and `]`.
@@ -33,11 +32,21 @@ impl Marks {
         const FOLD: u8 = 0x20;
         Self {
             quotes: equal(block, b'"', 0),
-            backslashes: equal(block, b'\\', 0),
             opens: equal(block, b'{', FOLD),
             closes: equal(block, b'}', FOLD),
         }
     }
+}
+
+/// Where the backslashes stand.
+pub(super) fn backslashes(block: &[u8; BLOCK]) -> Spread {
+    equal(block, b'\\', 0)
+}
+
+/// Where braces stand, opening and closing ones.
+#[inline]
+pub(super) fn braces(block: &[u8; BLOCK]) -> (Spread, Spread) {
+    (equal(block, b'{', 0), equal(block, b'}', 0))
 }
 
 /// In each byte the bit of its word.
@@ -88,6 +97,25 @@ impl Spread {
         Self(Self::swapped(bits))
     }
 
+    /// Those of some of the eight words.
+    #[inline]
+    pub(super) fn words(self, first: usize, count: usize) -> Self {
+        let words = ((1_u64 << count) - 1) << first;
+        Self(self.0 & (words * 0x0101_0101_0101_0101))
+    }
+
+    /// Applies opening marks (these) and closing ones to `depth`, if that stays above zero whatever
+    /// their order.
+    #[inline]
+    pub(super) fn balance(self, closes: Self, depth: &mut u32) -> bool {
+        let closed = closes.0.count_ones();
+        let stays = closed < *depth;
+        if stays {
+            *depth = depth.saturating_add(self.0.count_ones()) - closed;
+        }
+        stays
+    }
+
     /// For each byte whether an odd number of bits is set up to and with it: from quotes to what is
     /// between them. `open`: is the first byte already between two? Also told is whether the byte
     /// behind the block is.
@@ -134,12 +162,7 @@ mod tests {
             let bit = |at: usize| u64::from(wanted.contains(&block[at])) << (8 * (at % 8) + at / 8);
             Spread((0..BLOCK).map(bit).sum())
         };
-        Marks {
-            quotes: bits(b"\""),
-            backslashes: bits(b"\\"),
-            opens: bits(b"{["),
-            closes: bits(b"}]"),
-        }
+        Marks { quotes: bits(b"\""), opens: bits(b"{["), closes: bits(b"}]") }
     }
 
     #[test]

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::memchr2;
+use memchr::{memchr, memchr2};
 
-use super::marks::{BLOCK, Marks, Spread, escaped};
+use super::marks::{BLOCK, Marks, Spread, backslashes, escaped};
 
 /// Bytes that are not the JSON that was expected there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,9 +98,24 @@ impl ValueScan {
 
     /// Runs to the end of an object or array, a block at a time.
     fn nested(&mut self, piece: &[u8]) -> Option<usize> {
-        let (blocks, tail) = piece.as_chunks::<BLOCK>();
+        for (at, stretch) in piece.chunks(STRETCH).enumerate() {
+            // Most objects have no backslash, and it is cheaper to look for one in many blocks.
+            let has_escapes = memchr(b'\\', stretch).is_some() || self.mode == Mode::Escape;
+            if let Some(length) = self.stretch(stretch, has_escapes) {
+                return Some(STRETCH * at + length);
+            }
+        }
+        None
+    }
+
+    fn stretch(&mut self, stretch: &[u8], has_escapes: bool) -> Option<usize> {
+        let (blocks, tail) = stretch.as_chunks::<BLOCK>();
         for (at, block) in blocks.iter().enumerate() {
-            if let Some(length) = self.block(block, BLOCK) {
+            let length = match has_escapes {
+                false => self.block(block),
+                true => self.block_with_escapes(block, BLOCK),
+            };
+            if let Some(length) = length {
                 return Some(BLOCK * at + length);
             }
         }
@@ -109,52 +124,54 @@ impl ValueScan {
         }
         let mut block = [b' '; BLOCK];
         block[..tail.len()].copy_from_slice(tail);
-        let length = self.block(&block, tail.len())?;
-        Some(BLOCK * blocks.len() + length)
+        let length = match has_escapes {
+            false => self.block(&block),
+            true => self.block_with_escapes(&block, tail.len()),
+        };
+        length.map(|length| BLOCK * blocks.len() + length)
+    }
+
+    /// A block without backslashes, whose first byte is not behind one.
+    #[inline]
+    fn block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
+        let marks = Marks::of(block);
+        let (texts, is_text) = marks.quotes.between(self.mode == Mode::Text);
+        self.mode = if is_text { Mode::Text } else { Mode::Nested };
+        self.brackets(&marks, texts)
     }
 
     /// The first `length` bytes of a block; behind them there are blanks.
-    #[inline]
-    fn block(&mut self, block: &[u8; BLOCK], length: usize) -> Option<usize> {
-        let marks = Marks::of(block);
-        if marks.backslashes != Spread::default() || self.mode == Mode::Escape {
-            return self.block_with_escapes(&marks, &block[..length]);
-        }
-        let (texts, is_text) = marks.quotes.between(self.mode == Mode::Text);
-        self.mode = if is_text { Mode::Text } else { Mode::Nested };
-        self.brackets(marks.opens.0 & !texts.0, marks.closes.0 & !texts.0)
-    }
-
-    fn block_with_escapes(&mut self, marks: &Marks, block: &[u8]) -> Option<usize> {
-        let backslashes = marks.backslashes.in_order();
-        let (escaped, mut escapes_next) = escaped(backslashes, self.mode == Mode::Escape);
-        if block.len() < BLOCK {
-            escapes_next = escaped >> block.len() & 1 == 1;
+    fn block_with_escapes(&mut self, block: &[u8; BLOCK], length: usize) -> Option<usize> {
+        let (marks, backslashes) = (Marks::of(block), backslashes(block));
+        let (escaped, mut escapes_next) =
+            escaped(backslashes.in_order(), self.mode == Mode::Escape);
+        if length < BLOCK {
+            escapes_next = escaped >> length & 1 == 1;
         }
         let quotes = Spread::from_order(marks.quotes.in_order() & !escaped);
         let (texts, is_text) = quotes.between(self.mode != Mode::Nested);
-        if marks.backslashes.0 & !texts.0 != 0 {
+        if backslashes.0 & !texts.0 != 0 {
             // No JSON. A backslash outside of texts escapes nothing.
-            return self.bytewise(block);
+            return self.bytewise(&block[..length]);
         }
         self.mode = match (escapes_next, is_text) {
             (true, _) => Mode::Escape,
             (false, true) => Mode::Text,
             (false, false) => Mode::Nested,
         };
-        self.brackets(marks.opens.0 & !texts.0, marks.closes.0 & !texts.0)
+        self.brackets(&marks, texts)
     }
 
-    /// Counts brackets outside of texts, in spread order; returns the length up to the value's end if
-    /// it is here.
+    /// Counts the brackets outside of `texts`; returns the length up to the value's end if it is
+    /// here.
     #[inline]
-    fn brackets(&mut self, opens: u64, closes: u64) -> Option<usize> {
-        let closed = closes.count_ones();
-        if closed < self.depth {
-            self.depth = self.depth.saturating_add(opens.count_ones()) - closed;
+    fn brackets(&mut self, marks: &Marks, texts: Spread) -> Option<usize> {
+        let opens = Spread(marks.opens.0 & !texts.0);
+        let closes = Spread(marks.closes.0 & !texts.0);
+        if opens.balance(closes, &mut self.depth) {
             return None;
         }
-        self.brackets_one_by_one(Spread(opens).in_order(), Spread(closes).in_order())
+        self.brackets_one_by_one(opens.in_order(), closes.in_order())
     }
 
     fn brackets_one_by_one(&mut self, opens: u64, closes: u64) -> Option<usize> {
@@ -200,6 +217,9 @@ impl ValueScan {
         None
     }
 }
+
+/// So many bytes are searched for backslashes at once.
+const STRETCH: usize = 8 * BLOCK;
 
 /// So many bytes of a text are looked at before `memchr` is called: most end before, and a call costs
 /// more than that.

@@ -9,7 +9,7 @@ use crate::errors::Errors;
 use crate::keys::{self, At, Key, set, unknown};
 
 const KEYS: &[&str] = &["of", "skip"];
-const FIELD_KEYS: &[&str] = &["path", "default"];
+const FIELD_KEYS: &[&str] = &["path", "label", "annotation", "default"];
 /// Parts of the metadata that nothing in the framework needs to find in a decoded object.
 const SKIPPABLE: &[&str] = &["labels", "annotations"];
 
@@ -58,6 +58,8 @@ impl Attrs {
 #[derive(Debug, Default)]
 pub(super) struct FieldAttrs {
     pub(super) path: Option<At<String>>,
+    pub(super) label: Option<At<String>>,
+    pub(super) annotation: Option<At<String>>,
     pub(super) default: Option<Key>,
 }
 
@@ -68,6 +70,10 @@ impl FieldAttrs {
             keys::each_key(input, FIELD_KEYS, errors, |key, input, errors| {
                 match key.name.as_str() {
                     "path" => set(&mut attrs.path, key, keys::text(key, input)?, errors),
+                    "label" => set(&mut attrs.label, key, keys::text(key, input)?, errors),
+                    "annotation" => {
+                        set(&mut attrs.annotation, key, keys::text(key, input)?, errors);
+                    }
                     _ => set(&mut attrs.default, key, key.clone(), errors),
                 }
                 Ok(())

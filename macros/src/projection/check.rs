@@ -1,6 +1,8 @@
 //! The rules of a projection: one function per rule, with what would go wrong without it.
 
-use super::model::{Field, Model};
+use syn::spanned::Spanned;
+
+use super::model::{Absent, Field, Model};
 use crate::errors::Errors;
 
 /// Checks every rule.
@@ -14,7 +16,10 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
     }
     metadata(model, errors);
     for field in &model.fields {
-        path(field, errors);
+        match field.pick {
+            Some(part) => pick(model, field, part, errors),
+            None => path(field, errors),
+        }
     }
     unique(model, errors);
 }
@@ -23,6 +28,22 @@ pub(super) fn check(model: &Model, errors: &mut Errors) {
 fn metadata(model: &Model, errors: &mut Errors) {
     if !model.fields.iter().any(|field| field.path == ["metadata"] && field.ident == "metadata") {
         errors.at(model.ident.span(), "a projection has a field `metadata: ObjectMeta`");
+    }
+}
+
+/// One label is read instead of all of them, and any may be absent.
+fn pick(model: &Model, field: &Field, part: &str, errors: &mut Errors) {
+    if !model.skip.iter().any(|skipped| skipped == part) {
+        let message =
+            format!("all {part} are read already: add `skip({part})` to the struct, or look there");
+        errors.at(field.span, message);
+    }
+    if field.absent != Absent::None {
+        let message = format!("an object may have no such {part}: make it `Option<String>`");
+        errors.at(
+            field.ty.span(),
+            message.replace("labels", "label").replace("annotations", "annotation"),
+        );
     }
 }
 
@@ -53,7 +74,7 @@ fn unique(model: &Model, errors: &mut Errors) {
                     let message = format!("`{text}` is read by the field `{}`", before.ident);
                     errors.at(field.span, message);
                 }
-            } else if field.path.starts_with(&before.path) {
+            } else if field.pick.is_none() && field.path.starts_with(&before.path) {
                 let message = format!(
                     "`{text}` lies in `{around}`, which the field `{}` reads",
                     before.ident

@@ -12,8 +12,9 @@ pub(super) fn all(model: &Model) -> TokenStream {
     let tree = model.tree();
     let mut nodes = TokenStream::new();
     let mut count = 0;
-    node(model, &tree, &mut count, &mut nodes);
-    let parts = [slots(model), nodes, serde_impls(model)];
+    let root = node(model, &tree, &mut count, &mut nodes);
+    let picks = picks(model, count);
+    let parts = [slots(model), nodes, picks, serde_impls(model, root)];
     let body: TokenStream = parts.into_iter().collect();
     let resource = resource(model);
     quote! {
@@ -197,6 +198,44 @@ fn reader(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
     }
 }
 
+/// Reader of the parts of the metadata that are skipped but for some members.
+fn picks(model: &Model, mut count: usize) -> TokenStream {
+    if model.skip.is_empty() {
+        return TokenStream::new();
+    }
+    let p = private();
+    let (mut readers, mut arms) = (TokenStream::new(), TokenStream::new());
+    for part in ["labels", "annotations"] {
+        let node = model.picks(part);
+        if node.members.is_empty() {
+            continue;
+        }
+        readers.extend(reader(model, &node, count, &vec![None; node.members.len()]));
+        let reader = format_ident!("__In{count}");
+        arms.extend(quote!(#part => #p::read_below(__map, #reader(&mut *self.0)),));
+        count += 1;
+    }
+    quote! {
+        #readers
+
+        #[allow(dead_code)]
+        struct __Picks<'__s>(&'__s mut __Slots);
+
+        impl<'de> #p::Picks<'de> for __Picks<'_> {
+            fn read<__A: #p::serde::de::MapAccess<'de>>(
+                &mut self,
+                __part: &str,
+                __map: &mut __A,
+            ) -> ::core::result::Result<(), __A::Error> {
+                match __part {
+                    #arms
+                    _ => #p::read_nothing(__map),
+                }
+            }
+        }
+    }
+}
+
 fn read(model: &Model, place: usize) -> TokenStream {
     let field = &model.fields[place];
     let here = at(field.ty.span());
@@ -204,7 +243,13 @@ fn read(model: &Model, place: usize) -> TokenStream {
     let p = private_at(here);
     if field.ident == "metadata" && !model.skip.is_empty() {
         let skip = &model.skip;
-        return quote!(#p::read_metadata(__map, &mut self.0.#slot, &[#(#skip),*]));
+        return quote!({
+            let mut __metadata = ::core::option::Option::take(&mut self.0.#slot);
+            let __picks = __Picks(&mut *self.0);
+            #p::read_metadata(__map, &mut __metadata, &[#(#skip),*], __picks)?;
+            self.0.#slot = __metadata;
+            ::core::result::Result::Ok(())
+        });
     }
     quote_spanned!(here=> #p::read_part(__map, #path, &mut self.0.#slot))
 }
@@ -223,7 +268,19 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
             let Field { ident, ty, absent, .. } = &model.fields[*place];
             let here = at(ty.span());
             let q = private_at(here);
-            if *absent == Absent::None {
+            if ident == "metadata" && model.fields.iter().any(|field| field.pick.is_some()) {
+                let picks = model.fields.iter().filter_map(|field| {
+                    let (ident, part, key) = (&field.ident, field.pick?, field.path.last()?);
+                    let place = at(field.ty.span());
+                    let p = private_at(place);
+                    Some(quote_spanned!(place=> (#part, #key, #p::picked(&self.0.#ident))))
+                });
+                quote!(#p::write_part(
+                    &mut __out,
+                    #name,
+                    &#p::with_picks(&self.0.#ident, &[#(#picks),*]),
+                )?;)
+            } else if *absent == Absent::None {
                 quote_spanned!(here=> #q::write_part_option(&mut __out, #name, &self.0.#ident)?;)
             } else {
                 quote_spanned!(here=> #q::write_part(&mut __out, #name, &self.0.#ident)?;)
@@ -250,10 +307,9 @@ fn writer(model: &Model, tree: &Node, number: usize, below: &[Option<usize>]) ->
 }
 
 /// The struct itself, through its root node, which is the last one.
-fn serde_impls(model: &Model) -> TokenStream {
+fn serde_impls(model: &Model, root: usize) -> TokenStream {
     let p = private();
     let ident = &model.ident;
-    let root = nodes_of(&model.tree()) - 1;
     let (reader, writer) = (format_ident!("__In{root}"), format_ident!("__Out{root}"));
     let values = model.fields.iter().enumerate().map(|(place, field)| {
         let (slot, name) = (slot(place, Span::call_site()), &field.ident);
@@ -264,7 +320,7 @@ fn serde_impls(model: &Model) -> TokenStream {
                 ::core::option::Option::flatten(__slots.#slot)
             )),
             Absent::Fault if field.ident == "metadata" => {
-                quote!(::core::option::Option::unwrap_or_default(__slots.#slot))
+                quote!(#p::shrunk(::core::option::Option::unwrap_or_default(__slots.#slot)))
             }
             Absent::Fault => quote!(#p::required(__slots.#slot, #path)?),
         };
@@ -296,12 +352,4 @@ fn serde_impls(model: &Model) -> TokenStream {
             }
         }
     }
-}
-
-fn nodes_of(node: &Node) -> usize {
-    let below = node.members.iter().map(|(_, member)| match member {
-        Member::Field(_) => 0,
-        Member::Node(inner) => nodes_of(inner),
-    });
-    below.sum::<usize>() + 1
 }

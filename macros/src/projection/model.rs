@@ -5,6 +5,7 @@ use syn::{Data, DeriveInput, Fields, Type};
 
 use super::attrs::{Attrs, FieldAttrs};
 use crate::errors::Errors;
+use crate::keys::At;
 use crate::names;
 
 /// A struct that shows a part of a kind.
@@ -32,6 +33,8 @@ pub(super) struct Field {
     pub(super) span: Span,
     pub(super) absent: Absent,
     pub(super) is_list: bool,
+    /// It is one label or annotation: `labels` or `annotations`. Its path ends with the key.
+    pub(super) pick: Option<&'static str>,
 }
 
 /// What the field is when the object does not have it.
@@ -75,9 +78,24 @@ impl Model {
     pub(super) fn tree(&self) -> Node {
         let mut root = Node::default();
         for (place, field) in self.fields.iter().enumerate() {
-            root.add(&field.path, place);
+            if field.pick.is_none() {
+                root.add(&field.path, place);
+            }
         }
         root
+    }
+
+    /// The labels or annotations that fields are made of.
+    pub(super) fn picks(&self, part: &str) -> Node {
+        let mut node = Node::default();
+        for (place, field) in self.fields.iter().enumerate() {
+            if let (Some(pick), Some(key)) = (field.pick, field.path.last())
+                && pick == part
+            {
+                node.members.push((key.clone(), Member::Field(place)));
+            }
+        }
+        node
     }
 }
 
@@ -104,12 +122,24 @@ impl Field {
         let ident = field.ident.clone()?;
         let attrs = FieldAttrs::read(&field.attrs, errors);
         let name = names::camel(&syn::ext::IdentExt::unraw(&ident).to_string());
-        let (path, span) = match attrs.path {
-            Some(path) => {
-                let text = path.value.strip_prefix('.').unwrap_or(&path.value);
-                (text.split('.').map(str::to_owned).collect(), path.span)
-            }
-            None => (vec![name], ident.span()),
+        let picked = |part: &str, key: At<String>| {
+            (vec!["metadata".to_owned(), part.to_owned(), key.value], key.span)
+        };
+        let (mut pick, given) = (None, [&attrs.path, &attrs.label, &attrs.annotation]);
+        if let Some(second) = given.into_iter().flatten().nth(1) {
+            errors.at(second.span, "a field lies at one place: `path`, `label` or `annotation`");
+        }
+        let (path, span) = if let Some(path) = attrs.path {
+            let text = path.value.strip_prefix('.').unwrap_or(&path.value);
+            (text.split('.').map(str::to_owned).collect(), path.span)
+        } else if let Some(key) = attrs.label {
+            pick = Some("labels");
+            picked("labels", key)
+        } else if let Some(key) = attrs.annotation {
+            pick = Some("annotations");
+            picked("annotations", key)
+        } else {
+            (vec![name], ident.span())
         };
         let outer = outer(&field.ty);
         let absent = match outer.as_deref() {
@@ -120,7 +150,7 @@ impl Field {
             _ => Absent::Fault,
         };
         let is_list = outer.as_deref() == Some("Vec");
-        Some(Self { ident, ty: field.ty.clone(), path, span, absent, is_list })
+        Some(Self { ident, ty: field.ty.clone(), path, span, absent, is_list, pick })
     }
 }
 

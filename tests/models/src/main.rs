@@ -30,7 +30,7 @@ use std::process::{Command, ExitCode};
 type Model = (&'static str, fn());
 
 fn models() -> Vec<Model> {
-    [conformance::MODELS, handoff::MODELS, shared::MODELS].concat()
+    [handoff::MODELS, shared::MODELS, conformance::MODELS].concat()
 }
 
 /// Tries every interleaving of `model` with at most `preemptions` of them forced.

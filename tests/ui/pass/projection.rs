@@ -46,6 +46,18 @@ struct NameOnly {
     metadata: ObjectMeta,
 }
 
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod, skip(labels, annotations))]
+struct Picks {
+    metadata: ObjectMeta,
+    #[projection(label = "app.kubernetes.io/name")]
+    app: Option<String>,
+    #[projection(annotation = "big")]
+    big: Option<String>,
+    #[projection(annotation = "small")]
+    small: Option<String>,
+}
+
 fn main() -> Result<()> {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -87,6 +99,19 @@ fn main() -> Result<()> {
     assert_eq!(parts.account, "default");
     assert!(parts.first.is_empty() && parts.status.is_some());
     assert_eq!(parts.metadata.annotations.unwrap().len(), 1);
+
+    let labelled = json!({"metadata": {"name": "a",
+        "labels": {"app.kubernetes.io/name": "x", "other": "y"},
+        "annotations": {"big": "da\nta", "more": "z"}}, "spec": {}});
+    let picks: Picks = serde_json::from_value(labelled.clone()).unwrap();
+    assert_eq!((picks.app.as_deref(), picks.big.as_deref()), (Some("x"), Some("da\nta")));
+    assert!(picks.small.is_none() && picks.metadata.labels.is_none());
+    let picks: Picks = serde_json::from_str(&labelled.to_string()).unwrap();
+    assert_eq!(
+        serde_json::to_value(&picks).unwrap(),
+        json!({"metadata": {"name": "a", "labels": {"app.kubernetes.io/name": "x"},
+            "annotations": {"big": "da\nta"}}})
+    );
 
     let info = PodView::static_info().unwrap();
     assert_eq!((&*info.plural, info.scope), ("pods", Scope::Namespaced));

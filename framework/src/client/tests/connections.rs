@@ -159,3 +159,68 @@ async fn a_read_that_gets_no_answer_leaves_its_http2_connection_behind() {
     client.send(get()).await.unwrap();
     assert_eq!((server.count(), server.connections()), (2, 2));
 }
+
+const EVENTS: &str = "{\"type\":\"ADDED\",\"object\":{\"a\":1}}\n\
+    {\"type\":\"ADDED\",\"object\":{\"a\":2}}\n";
+
+async fn watch(client: &Client) -> crate::client::RawWatch {
+    client.get().group_version("", "v1").resource("pods").watch().await.expect("an answer")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_gives_its_connection_back() {
+    let server = Server::with([Reply::Answer(200, EVENTS), Reply::Answer(200, EVENTS)]);
+    let client = client(&server);
+    for _ in 0..3 {
+        let mut watch = watch(&client).await;
+        for _ in 0..2 {
+            assert!(watch.next().await.is_some_and(|event| event.is_ok()));
+        }
+        assert!(watch.next().await.is_none());
+    }
+    client.send(get()).await.unwrap();
+    assert_eq!((server.count(), server.connections()), (4, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_dropped_closes_its_connection() {
+    let server = Server::with([Reply::Half, Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    drop(watch(&client).await);
+    client.send(get()).await.unwrap();
+    assert_eq!((server.count(), server.connections()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_may_be_read_by_one_task_after_another() {
+    let server = Server::with([Reply::Answer(200, EVENTS), Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    let mut watch = watch(&client).await;
+    for _ in 0..2 {
+        watch = tokio::spawn(async move {
+            assert!(watch.next().await.is_some_and(|event| event.is_ok()));
+            watch
+        })
+        .await
+        .expect("no panic");
+    }
+    assert!(watch.next().await.is_none());
+    client.send(get()).await.unwrap();
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_breaks_in_a_watch_is_told_to_its_reader() {
+    let server = Server::with([Reply::Half, Reply::Answer(200, "{}")]);
+    let client = client(&server);
+    let mut watch = watch(&client).await;
+    let error = loop {
+        match watch.next().await.expect("an error comes before the end") {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), ErrorKind::Transport);
+    client.send(get()).await.unwrap();
+    assert_eq!(server.connections(), 2);
+}

@@ -221,3 +221,21 @@ fn the_stores_version_goes_forward_with_lists_events_and_bookmarks() {
     core.apply(vec![listed(2, "3", Milestone::NewEpoch), listed(2, "3", Milestone::Listed)]);
     assert_eq!(store.resource_version(), "3", "a new epoch begins anew");
 }
+
+/// client-go needs a detector because its cache hands out pointers that can be written through.
+#[test]
+fn mechanism_65_what_a_reader_changes_is_a_copy_of_its_own() {
+    let core = core();
+    put(&core, &with_host("a", 1, "before"));
+    let store = store(&core);
+    let (mut mine, yours) = {
+        let cached = store.get(&key("a")).unwrap();
+        (cached.get().unwrap(), cached.get().unwrap())
+    };
+    assert!(Arc::ptr_eq(&mine, &yours), "decoded once");
+    assert!(Arc::get_mut(&mut mine).is_none(), "and nobody can write where others read");
+    Arc::make_mut(&mut mine).data.as_mut().unwrap().insert("host".to_owned(), "after".to_owned());
+    assert_eq!(yours.data.as_ref().unwrap()["host"], "before");
+    let again = store.get(&key("a")).unwrap().get().unwrap();
+    assert_eq!(again.data.as_ref().unwrap()["host"], "before");
+}

@@ -1,0 +1,86 @@
+//! Brings what is about to be applied into the form that the store keeps, outside of its lock.
+
+use std::sync::Arc;
+
+use super::apply::{Mark, Sighting};
+use super::core::Core;
+use super::object::Object;
+use super::slots::parts;
+use crate::delta::Delta;
+
+/// What bringing a batch into the kept form did; empty where objects are kept as they come.
+#[derive(Default)]
+pub(super) struct Conversion {
+    /// By place in the batch: the object as it came, if another form of it is kept.
+    came: Vec<Option<Arc<Object>>>,
+    /// Those that do not decode, and why.
+    invalid: Vec<(Arc<Object>, Arc<str>)>,
+}
+
+impl Conversion {
+    /// The object at that place of the batch as it came.
+    pub(super) fn came(&self, at: usize) -> Option<&Arc<Object>> {
+        self.came.get(at)?.as_ref()
+    }
+}
+
+impl Core {
+    /// Brings the objects that are new to the store into the form that is kept.
+    pub(super) fn keep(&self, deltas: &mut [Delta<Sighting, Mark>]) -> Conversion {
+        let mut done = Conversion::default();
+        if self.home.mode.is_compact() {
+            return done;
+        }
+        let before: Vec<Option<Arc<Object>>> = {
+            let state = self.state.read();
+            let before = |delta: &Delta<Sighting, Mark>| match delta {
+                Delta::Put(seen) => {
+                    let slot = state.slots.get(parts(seen.object.key()))?;
+                    Some(Arc::clone(&slot.object))
+                }
+                _ => None,
+            };
+            deltas.iter().map(before).collect()
+        };
+        for (delta, before) in deltas.iter_mut().zip(before) {
+            let came = match delta {
+                Delta::Put(seen) => self.keep_one(seen, before.as_ref(), &mut done.invalid),
+                _ => None,
+            };
+            done.came.push(came);
+        }
+        done
+    }
+
+    /// Returns the object as it came, if another form of it is kept.
+    fn keep_one(
+        &self,
+        seen: &mut Sighting,
+        before: Option<&Arc<Object>>,
+        invalid: &mut Vec<(Arc<Object>, Arc<str>)>,
+    ) -> Option<Arc<Object>> {
+        if before.is_some_and(|before| Arc::ptr_eq(before, &seen.object)) {
+            return None;
+        }
+        match self.home.keep(&seen.object, before.map(AsRef::as_ref)) {
+            Ok(kept) => Some(std::mem::replace(&mut seen.object, kept)),
+            Err(why) => {
+                invalid.push((Arc::clone(&seen.object), why.into()));
+                None
+            }
+        }
+    }
+
+    /// After the batch was applied.
+    pub(super) fn settle(&self, done: Conversion) {
+        for (object, why) in &done.invalid {
+            self.note_invalid(object, why);
+        }
+        #[cfg(feature = "cold")]
+        for waited in self.home.press.train() {
+            if let Ok(pressed) = self.home.keep(&waited, None) {
+                self.state.write().reshape(&waited, &pressed);
+            }
+        }
+    }
+}
