@@ -99,6 +99,8 @@ impl Core {
                 return (found, Vec::new());
             }
             found.objects.retain(|(_, object)| !differences.contains_key(object.key()));
+            // What an own deletion hides is still in its place: this is nobody's order.
+            found.is_seen = false;
             let shown = differences.iter().filter(|(key, _)| within(key));
             (found, shown.filter_map(|(_, shown)| shown.clone()).collect())
         });

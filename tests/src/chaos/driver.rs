@@ -175,7 +175,7 @@ impl World {
 
     fn read(&self) {
         for cache in &self.pick_fleet().caches {
-            cache.read(true);
+            cache.read();
         }
     }
 
@@ -216,9 +216,9 @@ impl World {
                 self.stats.count("own writes");
             }
         }
-        cache.read(true);
+        cache.read();
         self.rest().await;
-        cache.read(true);
+        cache.read();
     }
 
     /// The youngest process ends, and another one begins.
@@ -257,7 +257,7 @@ impl World {
             pause = (pause * 2).min(Duration::from_secs(5));
         }
         self.slowest = self.slowest.max(since.elapsed());
-        self.fleets.iter().flat_map(|fleet| &fleet.caches).for_each(|cache| cache.read(true));
+        self.fleets.iter().flat_map(|fleet| &fleet.caches).for_each(|cache| cache.read());
         let time = self.began.elapsed();
         let mut book = self.ledger.book();
         book.trace_this(time);

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use windlass::informer::{Informer, InformerRegistry, Registration};
+use windlass::store::Cached;
 
+use super::content::Content;
 use super::kinds::Subject;
 use super::listen::{Manner, listen, look_inside, shown};
 use super::{Ledger, kinds};
@@ -27,7 +29,7 @@ struct Kept {
     /// What it showed when it said that it was synced.
     synced: Option<BTreeMap<KeyId, Shown>>,
     /// What it showed later, in order, and the version that it said it had.
-    reads: Vec<(u64, Vec<(KeyId, Shown)>)>,
+    reads: Vec<(u64, View)>,
     listeners: Vec<(usize, Registration)>,
 }
 
@@ -62,11 +64,21 @@ impl<K: Subject> LateCache<K> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn list(&self) -> Vec<(KeyId, Shown)> {
-        let objects = self.informer.store().list();
+    /// The list, and what the index finds of it at the same moment.
+    fn view(&self) -> View {
+        let store = self.informer.store().snapshot();
+        let objects = store.list();
         if let Some(Err(violation)) = objects.first().map(look_inside) {
             self.ledger.book().broken(violation);
         }
+        let terms = Content::shards().map(|shard| {
+            let found = self.known(&store.by_index(K::BY_SHARD, &shard));
+            (shard, found)
+        });
+        View { list: self.known(&objects), by_term: terms.collect() }
+    }
+
+    fn known(&self, objects: &[Cached<K>]) -> Vec<(KeyId, Shown)> {
         let book = self.ledger.book();
         let history = book.history(K::KIND);
         let known = objects.iter().filter_map(|object| {
@@ -79,7 +91,7 @@ impl<K: Subject> LateCache<K> {
     /// Waits until it says that it is synced, and keeps what it shows then.
     pub async fn synced(&self) {
         if self.informer.synced().await.is_ok() {
-            let view = self.list().into_iter().collect();
+            let view = self.view().list.into_iter().collect();
             self.kept().synced = Some(view);
         }
     }
@@ -87,8 +99,8 @@ impl<K: Subject> LateCache<K> {
     /// Keeps what it shows now.
     pub fn read(&self) {
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
-        let list = self.list();
-        self.kept().reads.push((version, list));
+        let view = self.view();
+        self.kept().reads.push((version, view));
     }
 
     /// Does it show what the server holds, which rests?
@@ -96,7 +108,7 @@ impl<K: Subject> LateCache<K> {
     /// # Errors
     /// The first difference.
     pub fn settled(&self) -> Result<(), Violation> {
-        let view = self.list().into_iter().collect();
+        let view = self.view().list.into_iter().collect();
         let reader = Reader::new(&self.who, self.scope.clone());
         reader.settled(self.ledger.book().history(K::KIND), &view)
     }
@@ -115,11 +127,11 @@ impl<K: Subject> LateCache<K> {
             book.note(synced);
         }
         let mut reader = Reader::new(&self.who, self.scope.clone());
-        for (version, list) in reads {
+        let term = |serial| vec![Content { serial }.shard()];
+        for (version, view) in reads {
             let forward = reader.version(version, || 0);
             book.note(forward);
-            let view = View { list, by_term: BTreeMap::new() };
-            let read = reader.read(book.history(K::KIND), &view, |_| Vec::new());
+            let read = reader.read(book.history(K::KIND), &view, term);
             book.note(read);
         }
         number

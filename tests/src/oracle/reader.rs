@@ -112,17 +112,19 @@ impl Reader {
         for (term, found) in &view.by_term {
             let listed = wanted.remove(term).unwrap_or_default();
             if *found != listed {
-                let odd = found.iter().find(|one| !listed.contains(one));
-                let odd = odd.or_else(|| listed.iter().find(|one| !found.contains(one)));
-                let Some((key, shown)) = odd else {
+                let only = |these: &[(KeyId, Shown)], those: &[(KeyId, Shown)], which| {
+                    these.iter().find(|one| !those.contains(one)).map(|one| (*one, which))
+                };
+                let odd = only(found, &listed, "index").or_else(|| only(&listed, found, "list"));
+                let Some(((key, shown), which)) = odd else {
                     let text = format!("the index has {term:?} in another order than the list");
                     return Err(Violation::new("G-C5", &self.name, text));
                 };
                 let text = format!(
-                    "list and index do not agree on {term:?}: {} is in one of them only",
-                    describe(shown)
+                    "list and index do not agree on {term:?}: {} is in the {which} only",
+                    describe(&shown)
                 );
-                return broken(*key, text);
+                return broken(key, text);
             }
         }
         match wanted.into_iter().next() {

@@ -2,8 +2,8 @@
 //! the oracle that knows them all.
 //!
 //! Each object has one writer, so the answers to its writes are its history. What caches show is
-//! judged when the writers are done, because a watch may be faster than an answer. That one moment's
-//! list and index agree, and that own writes are shown, is looked at on the embedded server only.
+//! judged when the writers are done, because a watch may be faster than an answer. That own
+//! writes are shown is looked at on the embedded server only.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

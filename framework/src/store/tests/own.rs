@@ -61,3 +61,18 @@ async fn an_own_creation_survives_a_list_that_is_older() {
     relist(&core, 2, "21", &[]);
     assert!(store(&core).get(&key("a")).is_none());
 }
+
+/// G-C5, G-C8: an own deletion that the watch never confirms hides the object for its time only, from
+/// whole lists as from everything else.
+#[tokio::test(start_paused = true)]
+async fn g_c5_an_object_hidden_by_an_own_deletion_is_listed_again_when_the_deletion_has_lapsed() {
+    let core = core();
+    let store = store(&core);
+    put(&core, &config_map("a", "u", 1));
+    put(&core, &config_map("b", "v", 2));
+    core.deleted(&key("a"), "u");
+    assert_eq!(names(&store.list()), ["b"]);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert!(store.get(&key("a")).is_some());
+    assert_eq!(names(&store.list()), ["a", "b"]);
+}
