@@ -36,7 +36,7 @@ pub(super) fn fallback(model: &Model) -> TokenStream {
     }
     // The kind is named all the same, so that its import does not count as unused.
     let of = &model.of;
-    let info = of.as_ref().map_or(quote!(::core::unimplemented!()), |of| base_info(of));
+    let info = of.as_ref().map_or(quote!(::core::unimplemented!()), base_info);
     quote! {
         impl ::windlass::resource::Resource for #ident {
             fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
