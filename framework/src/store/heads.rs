@@ -1,6 +1,6 @@
 //! Labels, finalizers and owners that objects have in common.
 //!
-//! The Pods of one ReplicaSet say the same of them, 300 bytes each: more than the rest of a
+//! The Pods of one Deployment say the same of them, 300 bytes each: more than the rest of a
 //! compressed object. They are shared with the version before and with the neighbours in a list; a
 //! bounded table is enough for that. One that nobody holds any more costs its bytes until another
 //! takes its place.

@@ -63,11 +63,8 @@ impl Mode {
 
     /// Are objects kept as they come?
     pub(crate) fn is_compact(&self) -> bool {
-        match self.form {
-            Form::Compact => true,
-            Form::Cold => cfg!(not(feature = "cold")),
-            _ => false,
-        }
+        let is_cold = matches!(self.form, Form::Cold);
+        matches!(self.form, Form::Compact) || (is_cold && cfg!(not(feature = "cold")))
     }
 
     /// Says so when it is cold without the feature for it.
