@@ -23,7 +23,7 @@ impl Content {
 
     /// Is it of the colour that selecting caches look at?
     pub fn is_red(serial: u64) -> bool {
-        serial % 3 == 0
+        serial.is_multiple_of(3)
     }
 
     /// What the index finds it by.
@@ -38,13 +38,13 @@ impl Content {
 
     /// Uid of its owner, if it has one.
     pub fn owner(self) -> Option<String> {
-        (self.serial % 4 == 0).then(|| format!("owner-{}", self.serial % 5))
+        self.serial.is_multiple_of(4).then(|| format!("owner-{}", self.serial % 5))
     }
 
     /// A text of changing length; some need escapes.
     pub fn padding(self) -> String {
         let text = "x".repeat(usize::try_from(self.serial * 31 % 300).unwrap_or_default());
-        if self.serial % 5 == 0 { format!("\"{text}\n\u{e9}") } else { text }
+        if self.serial.is_multiple_of(5) { format!("\"{text}\n\u{e9}") } else { text }
     }
 
     /// Metadata of an object with it.

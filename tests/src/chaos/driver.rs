@@ -291,8 +291,8 @@ impl World {
         self.writer.put(CONFIG_MAPS, well);
         sleep(UNDISTURBED).await;
         let caches = self.fleets.iter().flat_map(|fleet| &fleet.caches);
-        let well = caches.filter(|cache| cache.kind() == CONFIG_MAPS);
-        let mut told = well.map(|cache| cache.settled()).collect::<Result<(), _>>();
+        let mut well = caches.filter(|cache| cache.kind() == CONFIG_MAPS);
+        let mut told = well.try_for_each(|cache| cache.settled());
         told = told.and_then(|()| self.ledger.book().settled_of(CONFIG_MAPS));
         if let Err(mut violation) = told {
             violation.promise = "G-C9";

@@ -85,7 +85,7 @@ impl Ear {
         let view = store.get_seen(key).map(|seen| shown(&seen));
         let namespace = key.namespace().unwrap_or_default();
         self.ledger.book().hear(self.number, namespace, key.name(), event, Some(view));
-        if call % 8 == 0
+        if call.is_multiple_of(8)
             && let Err(violation) = look_inside(object)
         {
             self.ledger.book().broken(violation);
@@ -95,7 +95,7 @@ impl Ear {
         }
         self.is_called.store(false, Ordering::SeqCst);
         if let Manner::Panics(every) = self.manner
-            && call % every == 0
+            && call.is_multiple_of(every)
         {
             // Without the message that `panic!` prints.
             resume_unwind(Box::new("a listener's panic"));
