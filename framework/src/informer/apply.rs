@@ -98,9 +98,8 @@ impl Core {
         let now = self.seams.clock.now();
         let members = self.audience.members();
         self.meter.read(&Reading {
-            objects: self.store.seen_len(),
+            sizes: self.store.sizes(),
             invalid: self.store.invalid(),
-            bytes: self.store.bytes(),
             queued: self.handoff.len(),
             version: &self.progress.version(),
             age: self.age(now).unwrap_or_default(),

@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use crate::metrics::{GaugeSeries, Metrics, names};
 use crate::resource::ResourceInfo;
+use crate::store::Sizes;
 
-const GAUGES: [&crate::metrics::Def; 7] = [
+const GAUGES: [&crate::metrics::Def; 8] = [
     &names::INFORMER_OBJECTS,
     &names::INFORMER_INVALID,
     &names::INFORMER_BYTES,
+    &names::INFORMER_INDEX_ENTRIES,
     &names::INFORMER_QUEUED,
     &names::INFORMER_VERSION,
     &names::INFORMER_AGE,
@@ -17,9 +19,8 @@ const GAUGES: [&crate::metrics::Def; 7] = [
 
 /// What is measured after each batch.
 pub(super) struct Reading<'a> {
-    pub(super) objects: usize,
+    pub(super) sizes: Sizes,
     pub(super) invalid: usize,
-    pub(super) bytes: usize,
     pub(super) queued: usize,
     pub(super) version: &'a str,
     pub(super) age: Duration,
@@ -58,9 +59,10 @@ impl Meter {
         let digits = reading.version;
         let last = digits.get(digits.len().saturating_sub(15)..).unwrap_or_default();
         let values = [
-            reading.objects as f64,
+            reading.sizes.objects as f64,
             reading.invalid as f64,
-            reading.bytes as f64,
+            reading.sizes.bytes as f64,
+            reading.sizes.index_entries as f64,
             reading.queued as f64,
             last.parse().unwrap_or_default(),
             reading.age.as_secs_f64(),

@@ -192,6 +192,13 @@ pub static INFORMER_BYTES: Def = Def {
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
+/// `windlass_informer_index_entries`: pairs of object and value in the cache's indexes.
+pub static INFORMER_INDEX_ENTRIES: Def = Def {
+    name: "windlass_informer_index_entries",
+    help: "Pairs of object and value in the cache's indexes",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_dropped_frames_total`: frames not newer than the cached object, and frames that could not be placed.
 pub static INFORMER_DROPPED: Def = Def {
     name: "windlass_informer_dropped_frames",
@@ -308,6 +315,7 @@ pub static ALL: &[&Def] = &[
     &INFORMER_OBJECTS,
     &INFORMER_INVALID,
     &INFORMER_BYTES,
+    &INFORMER_INDEX_ENTRIES,
     &INFORMER_DROPPED,
     &INFORMER_QUEUED,
     &INFORMER_VERSION,

@@ -17,7 +17,7 @@ use super::object::{Home, Object};
 use super::reads::Order;
 use super::slots::{Id, parts};
 use super::state::State;
-use super::stats::StoreStats;
+use super::stats::{Sizes, StoreStats};
 use super::table::Table;
 use super::values::{Part, Plan, Values};
 use crate::clock::Clock;
@@ -107,9 +107,14 @@ impl Core {
         self.state.read().slots.len()
     }
 
-    /// Bytes of all contents.
-    pub(crate) fn bytes(&self) -> usize {
-        self.state.read().payload
+    /// What is measured after every batch; costs nothing.
+    pub(crate) fn sizes(&self) -> Sizes {
+        let state = self.state.read();
+        Sizes {
+            objects: state.slots.len(),
+            bytes: state.payload,
+            index_entries: state.tables.iter().map(Table::entries).sum(),
+        }
     }
 
     /// The newest version up to which everything was applied.

@@ -53,6 +53,7 @@ pub(crate) use keep::Mode;
 pub use lister::{Lister, NamespaceLister};
 pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
+pub(crate) use stats::Sizes;
 pub use stats::StoreStats;
 pub(crate) use version::order;
 pub use view::{Snapshot, Store};

@@ -1,6 +1,15 @@
 //! What a store holds and costs.
 
-/// Sizes of a store at one moment. Bytes are those of the store's own memory; values that readers
+/// What is counted as it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) objects: usize,
+    /// Of all contents.
+    pub(crate) bytes: usize,
+    pub(crate) index_entries: usize,
+}
+
+/// Sizes of a store at one moment; to find them out each index value is looked at. Bytes are those of the store's own memory; values that readers
 /// have decoded are theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreStats {

@@ -136,7 +136,7 @@ fn what_a_list_does_not_show_is_deleted_with_its_last_state() {
     assert!(applied.events.is_empty(), "a list with unreadable names deletes nothing");
     let applied = core.apply(vec![listed(4, "11", Milestone::Absent)]);
     assert_eq!(told(applied), ["?b/ub@7", "?c/uc@8"]);
-    assert_eq!((core.seen_len(), core.bytes()), (0, 0));
+    assert_eq!((core.seen_len(), core.sizes().bytes), (0, 0));
 }
 
 #[test]

@@ -324,10 +324,10 @@ mod cold {
     fn objects_are_compressed_once_a_dictionary_is_trained_those_before_included() {
         let (core, store) = filled(255);
         assert!(!store.list().iter().any(is_cold));
-        let before = core.bytes();
+        let before = core.sizes().bytes;
         put(&core, &pod(255, 1000));
         assert!(store.list().iter().all(is_cold));
-        assert!(core.bytes() * 3 < before, "{} of {before} bytes", core.bytes());
+        assert!(core.sizes().bytes * 3 < before, "{} of {before} bytes", core.sizes().bytes);
         let cached = store.get(&ObjectKey::new(Some("n-0"), "p-0003")).expect("it is there");
         let mut whole = pod(3, 1000);
         whole["metadata"].as_object_mut().expect("an object").remove("managedFields");
