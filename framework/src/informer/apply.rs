@@ -107,3 +107,38 @@ impl Core {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::delta::Delta;
+    use crate::informer::tests::idle_core;
+    use crate::store::{Run, Sighting};
+    use crate::wire::Skim;
+
+    fn put(core: &Core, name: &str) -> Vec<StoreDelta> {
+        let text = format!(r#"{{"metadata":{{"name":"{name}","uid":"u","resourceVersion":"1"}}}}"#);
+        let object = core.store.object(&Skim::of(text.as_bytes()).expect("an object"));
+        vec![Delta::Put(Sighting { object, run: Run::default(), is_initial: false })]
+    }
+
+    /// One hop less: nobody else has to run for it.
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_that_nothing_is_before_is_applied_where_it_was_read() {
+        let (_registry, core) = idle_core();
+        let mut batch = put(&core, "a");
+        core.offer(&mut batch);
+        assert!(batch.is_empty());
+        assert_eq!((core.store.seen_len(), core.handoff.len()), (1, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_batch_does_not_overtake_what_is_queued() {
+        let (_registry, core) = idle_core();
+        let turn = core.handoff.turn().expect("nobody has it");
+        core.offer(&mut put(&core, "a"));
+        drop(turn);
+        core.offer(&mut put(&core, "b"));
+        assert_eq!((core.store.seen_len(), core.handoff.len()), (0, 2));
+    }
+}

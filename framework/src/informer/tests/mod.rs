@@ -157,3 +157,10 @@ fn eventually(what: &'static str, condition: impl Fn() -> bool) -> impl Future<O
         started.elapsed()
     }
 }
+
+/// An informer that does not run; it stops with its registry.
+pub(super) fn idle_core() -> (InformerRegistry, Arc<super::core::Core>) {
+    let registry = registry(&Server::new(), &seams(), &[]);
+    let core = Arc::clone(registry.pinned::<ConfigMap>().lease.core());
+    (registry, core)
+}
