@@ -1,4 +1,4 @@
-//! Caches of the real server over a network that cuts connections: a hundred thousand versions, and
+//! Caches of the real server over a network that cuts connections, and
 //! the oracle that knows them all.
 //!
 //! Each object has one writer, so the answers to its writes are its history. What caches show is
@@ -30,10 +30,10 @@ use crate::bench::{client, eventually, new_namespace, post};
 use crate::proxy::Proxy;
 
 /// Unless `WINDLASS_VERSIONS` says otherwise.
-const VERSIONS: u64 = 100_000;
-const WRITERS: u64 = 48;
+const VERSIONS: u64 = 20_000;
+const WRITERS: u64 = 120;
 /// Objects of a writer.
-const OBJECTS: u64 = 6;
+const OBJECTS: u64 = 3;
 const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 fn number(name: &str, default: u64) -> u64 {

@@ -83,8 +83,8 @@ impl Fate {
 
     /// Of a connection that mostly listens.
     fn of_listener(dice: &Entropy) -> Self {
-        // As often within the handshake as within the first megabytes.
-        let received = 1 << (9 + dice.below(14));
+        // As often within the handshake as within the first megabyte.
+        let received = 1 << (9 + dice.below(11));
         let received = received + dice.below(received);
         let (reset, grace) = (dice.below(2) == 0, Duration::ZERO);
         Self { cut: Cut::InStream, after: u64::MAX, received, reset, grace }
