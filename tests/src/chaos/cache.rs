@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use windlass::informer::{CacheOptions, Informer, InformerRegistry, Registration};
 use windlass::resource::{ObjectKey, Selector};
-use windlass::store::{Cached, Representation};
+use windlass::store::Cached;
 
 use super::content::Content;
 use super::kinds::Subject;
@@ -30,8 +30,8 @@ pub trait Watched: Debug + Send + Sync {
     fn kind(&self) -> usize;
     /// What it looks at.
     fn scope(&self) -> &Scope;
-    /// Reads everything and compares.
-    fn read(&self);
+    /// Reads everything and compares; `is_exact` when nobody else can run meanwhile.
+    fn read(&self, is_exact: bool);
     /// Compares what it shows with the server, which rests.
     ///
     /// # Errors
@@ -136,10 +136,13 @@ impl<K: Subject> Cache<K> {
         known
     }
 
-    /// Everything in the cache, and what indexes find of it at the same moment.
-    fn view(&self) -> View {
-        let store = self.informer.store().snapshot();
+    /// Everything in the cache, and what indexes find of it.
+    fn view(&self, with_terms: bool) -> View {
+        let store = self.informer.store();
         let mut view = View { list: self.known(&store.list()), by_term: BTreeMap::new() };
+        if !with_terms {
+            return view;
+        }
         for shard in Content::shards() {
             let found = self.known(&store.by_index(K::BY_SHARD, &shard));
             view.by_term.insert(shard, found);
@@ -191,9 +194,7 @@ impl<K: Subject> Cache<K> {
 
 /// Of a cache that shows a part only.
 fn options(scope: &Scope) -> Option<CacheOptions> {
-    // And keeps decoded what it shows, while the others keep bytes.
-    let options = CacheOptions::default().representation(Representation::Typed);
-    scope.selects.map(|_| options.labels("colour=red"))
+    scope.selects.map(|_| CacheOptions::default().labels("colour=red"))
 }
 
 fn place(key: &ObjectKey) -> (&str, &str) {
@@ -216,10 +217,10 @@ impl<K: Subject> Watched for Cache<K> {
         &self.scope
     }
 
-    fn read(&self) {
+    fn read(&self, is_exact: bool) {
         self.stats.count("reads of a whole cache");
         self.read_own();
-        let view = self.view();
+        let view = self.view(is_exact);
         let version = self.informer.status().resource_version.parse().unwrap_or_default();
         let objects = self.informer.store().list();
         let number = usize::try_from(version).unwrap_or_default();

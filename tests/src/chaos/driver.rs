@@ -175,7 +175,7 @@ impl World {
 
     fn read(&self) {
         for cache in &self.pick_fleet().caches {
-            cache.read();
+            cache.read(true);
         }
     }
 
@@ -216,9 +216,9 @@ impl World {
                 self.stats.count("own writes");
             }
         }
-        cache.read();
+        cache.read(true);
         self.rest().await;
-        cache.read();
+        cache.read(true);
     }
 
     /// The youngest process ends, and another one begins.
@@ -257,7 +257,7 @@ impl World {
             pause = (pause * 2).min(Duration::from_secs(5));
         }
         self.slowest = self.slowest.max(since.elapsed());
-        self.fleets.iter().flat_map(|fleet| &fleet.caches).for_each(|cache| cache.read());
+        self.fleets.iter().flat_map(|fleet| &fleet.caches).for_each(|cache| cache.read(true));
         let time = self.began.elapsed();
         let mut book = self.ledger.book();
         book.trace_this(time);

@@ -1,5 +1,5 @@
-//! Caches of the real server over a network that cuts connections, and
-//! the oracle that knows them all.
+//! Caches of the real server over a network that cuts connections, and the oracle that knows every
+//! version.
 //!
 //! Each object has one writer, so the answers to its writes are its history. What caches show is
 //! judged when the writers are done, because a watch may be faster than an answer. That own
