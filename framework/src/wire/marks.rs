@@ -7,6 +7,9 @@
 //! Gathering one bit of each of 64 bytes in their order takes an instruction that only some
 //! processors have. In [`Spread`] order it takes none, and all that is needed can be computed there:
 //! bit `8 b + w` stands for byte `b` of word `w` of the eight words that the block is made of.
+//!
+//! Splitting a list takes 25 200 instructions per pod of 8.4 KB this way, and 65 200 byte by byte
+//! (`tests/instructions`).
 
 /// Bytes that are looked at together.
 pub(super) const BLOCK: usize = 64;
