@@ -82,7 +82,7 @@ pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(index: Index<P
     Box::new(move |informers, queue, _| {
         let parents = informers.informer::<P>().store();
         let mapper = move |other: &Cached<K>| {
-            let found = parents.by_index(index, other.key().name());
+            let found = parents.by_text(index, other.key().name());
             let keys = found.iter().map(|parent| parent.key().clone());
             keys.filter(|key| near(key, other.key())).collect()
         };

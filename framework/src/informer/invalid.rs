@@ -134,6 +134,7 @@ impl Core {
             name: "validation".to_owned(),
             info: self.store.info().clone(),
             metrics: self.meter.metrics().clone(),
+            clock: self.seams.clock.clone(),
         };
         let Some(validator) = self.validator.get().copied() else { return };
         let call = move |item: &Item| {
@@ -141,7 +142,7 @@ impl Core {
                 validator(new);
             }
         };
-        let pace = Pace::Quarter(self.seams.clock.clone());
-        self.listen(Listener::internal(identity, Merging::Latest, pace, Box::new(call)));
+        let call = Box::new(call);
+        self.listen(Listener::internal(identity, Merging::Latest, Pace::Quarter, call));
     }
 }

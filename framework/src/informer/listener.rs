@@ -3,9 +3,11 @@
 //! An inline listener is the framework's own and only adds keys to a queue: it is called where a
 //! batch is applied. Every other one has a [`Mailbox`] and a task, so that it can take its time.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -21,6 +23,8 @@ use crate::store::{Event, Object};
 
 /// Keys that a listener takes out of its mailbox at once.
 const TAKEN: usize = 64;
+/// A call that takes longer blocks: later ones are made where that is in nobody's way.
+const SLOW: Duration = Duration::from_millis(10);
 
 /// Called with a whole batch, where it is applied.
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
@@ -32,7 +36,7 @@ pub(super) enum Pace {
     /// All of it.
     Free,
     /// It rests three times as long as it worked.
-    Quarter(Clock),
+    Quarter,
 }
 
 /// Where a listener's life stands.
@@ -78,7 +82,10 @@ pub(super) struct Listener {
     resync: Option<Mutex<Resync>>,
     standing: watch::Sender<Standing>,
     removed: CancellationToken,
+    clock: Clock,
     pace: Pace,
+    /// Was a call seen that blocks?
+    is_slow: AtomicBool,
     /// Not one that somebody registered: nobody waits for it.
     is_internal: bool,
 }
@@ -88,6 +95,7 @@ pub(super) struct Identity {
     pub(super) name: String,
     pub(super) info: ResourceInfo,
     pub(super) metrics: Metrics,
+    pub(super) clock: Clock,
 }
 
 impl Listener {
@@ -121,7 +129,7 @@ impl Listener {
     }
 
     fn new(identity: Identity, hearing: Hearing, resync: Option<Mutex<Resync>>) -> Self {
-        let Identity { name, info, metrics } = identity;
+        let Identity { name, info, metrics, clock } = identity;
         let standing = watch::Sender::new(Standing { life: Life::New, is_synced: false });
         let removed = CancellationToken::new();
         Self {
@@ -132,7 +140,9 @@ impl Listener {
             resync,
             standing,
             removed,
+            clock,
             pace: Pace::Free,
+            is_slow: AtomicBool::new(false),
             is_internal: false,
         }
     }
@@ -287,10 +297,10 @@ impl Listener {
 
     /// The task of a listener with a mailbox. However it ends, the listener has ended.
     pub(super) fn task(self: Arc<Self>, stop: CancellationToken) -> impl Future<Output = ()> {
-        let ending = Ending(Arc::clone(&self));
+        let ending = Arc::new(Ending(Arc::clone(&self)));
         async move {
             let listener = &ending.0;
-            let Hearing::Queued { call, filled, .. } = &listener.hearing else { return };
+            let Hearing::Queued { filled, .. } = &listener.hearing else { return };
             loop {
                 let items = listener.take();
                 if items.is_empty() {
@@ -301,36 +311,54 @@ impl Listener {
                         () = filled.notified() => continue,
                     }
                 }
-                let began = listener.working();
-                for item in &items {
-                    if listener.is_removed() || stop.is_cancelled() {
-                        return;
-                    }
-                    listener.call(call, item);
+                let began = listener.clock.now();
+                let left = listener.tell(items.into(), &stop);
+                if !left.is_empty() {
+                    apart(&ending, left, &stop).await;
                 }
-                drop(items);
                 listener.rest(began, &stop).await;
             }
         }
     }
 
-    fn working(&self) -> Option<Instant> {
-        match &self.pace {
-            Pace::Free => None,
-            Pace::Quarter(clock) => Some(clock.now()),
+    /// Tells one after the other; returns what is left when a call turns out to block.
+    fn tell(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
+        let mut before = self.clock.now();
+        while !self.is_slow.load(Ordering::Relaxed)
+            && let Some(item) = items.pop_front()
+        {
+            if !self.tell_one(&item, stop) {
+                return VecDeque::new();
+            }
+            let now = self.clock.now();
+            if now - before > SLOW {
+                self.is_slow.store(true, Ordering::Relaxed);
+            }
+            before = now;
         }
+        items
+    }
+
+    /// False when it is to be told nothing more.
+    fn tell_one(&self, item: &Item, stop: &CancellationToken) -> bool {
+        let Hearing::Queued { call, .. } = &self.hearing else { return false };
+        let is_told = !self.is_removed() && !stop.is_cancelled();
+        if is_told {
+            self.call(call, item);
+        }
+        is_told
     }
 
     /// Lets others run, for as long as its pace asks.
-    async fn rest(&self, began: Option<Instant>, stop: &CancellationToken) {
+    async fn rest(&self, began: Instant, stop: &CancellationToken) {
+        let worked = self.clock.now().saturating_duration_since(began);
         tokio::task::yield_now().await;
-        if let (Pace::Quarter(clock), Some(began)) = (&self.pace, began) {
-            let worked = clock.now().saturating_duration_since(began);
+        if matches!(self.pace, Pace::Quarter) {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => {}
                 () = self.removed.cancelled() => {}
-                () = clock.sleep(worked * 3) => {}
+                () = self.clock.sleep(worked * 3) => {}
             }
         }
     }
@@ -360,6 +388,17 @@ impl Listener {
             "a listener panicked; it goes on with the next change"
         );
     }
+}
+
+/// Tells it on a thread that may block. Only of the listener that blocks does it keep anything
+/// waiting. The listener ends no sooner than this, whatever becomes of its task.
+async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationToken) {
+    let (ending, stop) = (Arc::clone(ending), stop.clone());
+    let told = tokio::task::spawn_blocking(move || {
+        let _ = items.iter().all(|item| ending.0.tell_one(item, &stop));
+    });
+    // Panics are caught in there; a runtime that ends cancels it.
+    let _ = told.await;
 }
 
 /// Ends the listener when its task is gone, also when that never ran.

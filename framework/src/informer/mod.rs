@@ -84,9 +84,11 @@ impl<K: Resource> Informer<K> {
     /// [`InformerRegistry::run`] runs. A late listener is first told every cached object.
     ///
     /// It may take its time: changes that come meanwhile are merged by key, so that it is told of
-    /// each object what it was told last and what is now; deletions are never left out. It is code
-    /// that returns: while it blocks, it blocks a thread of the runtime. A panic is caught, logged
-    /// and counted, and the next change follows.
+    /// each object what it was told last and what is now; deletions are never left out. Its first
+    /// call that takes longer than 10 ms blocks a thread of the runtime; from then on its calls are
+    /// made on threads that may block, so that it delays nobody. For asynchronous work send the key,
+    /// or the [`Change`], into a channel. A panic is caught, logged and counted, and the next change
+    /// follows.
     #[track_caller]
     pub fn on_change(&self, listener: impl Fn(&Change<K>) + Send + Sync + 'static) -> Registration {
         self.listen().on_change(listener)

@@ -94,6 +94,7 @@ impl<K: 'static> Listen<K> {
             name: self.name.clone(),
             info: core.store.info().clone(),
             metrics: core.meter.metrics().clone(),
+            clock: core.seams.clock.clone(),
         }
     }
 }

@@ -13,6 +13,9 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// served in steps. It doubles up to [`PAUSE`].
 const FOUND_PAUSE: Duration = Duration::from_millis(250);
 
+/// So often in a row a 404 is not believed, while discovery has the kind: for about 6 s.
+const MOST_DOUBTS: u32 = 4;
+
 /// The kind is not served.
 #[derive(Debug)]
 pub(super) struct Absence {
@@ -31,6 +34,26 @@ impl<T: Target> Reflector<T> {
         let absence = self.absence.as_mut()?;
         absence.was_found = served == Some(Served::Yes);
         (served == Some(Served::No)).then(|| Setback::Absent(absence.why.clone()))
+    }
+
+    /// A 404 may come from something on the way, or from a server that is just starting. It empties the
+    /// cache, so what is cached is given up only when discovery does not have the kind either, or the
+    /// server sticks to it.
+    pub(super) async fn doubt(&mut self, setback: Setback) -> Setback {
+        let Setback::Absent(why) = setback else {
+            self.doubts = 0;
+            return setback;
+        };
+        let is_news = self.absence.is_none() && self.position.newest().is_some();
+        if !is_news || self.doubts >= MOST_DOUBTS {
+            return Setback::Absent(why);
+        }
+        let served = self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await;
+        if served != Some(Served::Yes) {
+            return Setback::Absent(why);
+        }
+        self.doubts += 1;
+        Setback::Failed(format!("{why}, although its discovery has the kind"))
     }
 
     /// An absent kind has no objects, and may come any time. Returns the pause before the next look.

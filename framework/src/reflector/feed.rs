@@ -102,12 +102,17 @@ impl Feed {
         }));
     }
 
+    /// Hands the batch over; there may be no room for another.
+    pub(super) fn offer(&mut self) {
+        self.sink.offer(&mut self.batch);
+    }
+
     /// Hands the batch over and waits until there is room for the next.
     pub(crate) async fn flush(&mut self) {
         if self.batch.is_empty() {
             return;
         }
-        self.sink.offer(&mut self.batch);
+        self.offer();
         if let Some(handoff) = self.sink.handoff() {
             handoff.room().await;
         }

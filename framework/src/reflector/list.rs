@@ -106,7 +106,10 @@ impl<T: Target> Reflector<T> {
         let skim = match part {
             Part::Whole(item) => Skim::of(item).map(|skim| match self.expected.other_item(item) {
                 None => self.target.listed(&Seen::new(&skim, item)),
-                Some(other) => self.unexpected(&other),
+                Some(other) => {
+                    self.unexpected(&other);
+                    self.unreadable += 1;
+                }
             }),
             Part::TooLarge(item) => {
                 Skim::of_beginning(item).map(|skim| self.too_large(&Seen::new(&skim, item)))

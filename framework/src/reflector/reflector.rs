@@ -107,7 +107,8 @@ pub struct Reflector<T> {
     pub(super) broken_streams: u32,
     /// Lists that failed, in a row.
     pub(super) failed_lists: u32,
-    /// Items of this list, and those among them whose name could not be read.
+    /// Items of this list, and those that could not be read or are of another kind: while there are
+    /// some, nothing is taken for deleted.
     pub(super) listed: u64,
     pub(super) unreadable: usize,
     pub(super) list_began: Instant,
@@ -115,6 +116,8 @@ pub struct Reflector<T> {
     pub(super) said_unexpected: bool,
     /// The kind is not served.
     pub(super) absence: Option<Absence>,
+    /// Times in a row that the server answered 404 for a kind that its discovery has.
+    pub(super) doubts: u32,
     /// Since when watches end by internal errors.
     pub(super) internal_since: Option<Instant>,
     /// When to list again because the last list was complete in part only.
@@ -205,6 +208,7 @@ impl<T: Target> Reflector<T> {
             unreadable: 0,
             said_unexpected: false,
             absence: None,
+            doubts: 0,
             internal_since: None,
             again_at: None,
             resync_at: None,
@@ -269,6 +273,7 @@ impl<T: Target> Reflector<T> {
         loop {
             self.lived = Duration::ZERO;
             let setback = self.attempt().await;
+            let setback = self.doubt(setback).await;
             // Whatever was read before the end counts.
             self.target.room().await;
             if let Some(pause) = self.answer(setback) {

@@ -244,6 +244,10 @@ impl Target for StoreTarget {
 
     fn reached(&mut self, step: Step, version: &str) {
         Target::reached(&mut self.feed, step, version);
+        // Whoever waits for the reflector's state reads the store then.
+        if step != Step::Reached {
+            self.feed.offer();
+        }
     }
 
     fn room(&mut self) -> impl Future<Output = ()> + Send {

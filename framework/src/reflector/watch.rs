@@ -279,6 +279,7 @@ impl<T: Target> Reflector<T> {
             EventType::Added | EventType::Modified | EventType::Deleted => {
                 if let Some(other) = self.expected.other(frame.object) {
                     self.unexpected(&other);
+                    self.unreadable += usize::from(stream.is_listing);
                     return Ok(Ok(()));
                 }
                 let skim = Skim::of(frame.object)?;

@@ -1,6 +1,7 @@
 //! The read view of a store, and of one moment of it, with their type.
 
 use std::any::Any;
+use std::borrow::Borrow;
 use std::fmt;
 use std::fmt::{Display, Write};
 use std::marker::PhantomData;
@@ -91,13 +92,33 @@ impl<K: Resource> Store<K> {
     }
 
     /// The objects whose index value is `value`, in key order. An index that the store does not have
-    /// yet is built by this call and kept.
-    pub fn by_index<V: IndexValue, Q: ?Sized + Display>(
+    /// yet is built by this call and kept. A value of another type than the index has does not
+    /// compile:
+    ///
+    /// ```compile_fail,E0277
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use windlass::store::{Index, Store};
+    ///
+    /// const BY_PRIORITY: Index<Pod, i32> = Index::on_path("priority", &["spec", "priority"]);
+    /// fn urgent(pods: &Store<Pod>) -> usize {
+    ///     pods.by_index(BY_PRIORITY, "high").len()
+    /// }
+    /// ```
+    pub fn by_index<V: IndexValue + Borrow<Q>, Q: ?Sized + Display>(
         &self,
         index: Index<K, V>,
         value: &Q,
     ) -> Vec<Cached<K>> {
-        by_index(&self.core, At::Now, index, value)
+        self.by_text(index, value)
+    }
+
+    /// As [`by_index`](Self::by_index), by the text of a value.
+    pub(crate) fn by_text<V: IndexValue, Q: ?Sized + Display>(
+        &self,
+        index: Index<K, V>,
+        text: &Q,
+    ) -> Vec<Cached<K>> {
+        by_index(&self.core, At::Now, index, text)
     }
 
     /// Builds an index now, so that no lookup has to. Objects may be there already, and may change
@@ -180,7 +201,7 @@ impl<K: Resource> Snapshot<K> {
     }
 
     /// The objects whose index value is `value`, in key order.
-    pub fn by_index<V: IndexValue, Q: ?Sized + Display>(
+    pub fn by_index<V: IndexValue + Borrow<Q>, Q: ?Sized + Display>(
         &self,
         index: Index<K, V>,
         value: &Q,

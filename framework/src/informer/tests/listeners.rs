@@ -354,3 +354,44 @@ async fn the_default_resync_period_is_that_of_the_kinds_options() {
     stop.cancel();
     task.await.unwrap();
 }
+
+/// B11: two that block, and the threads of the runtime are for everybody else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn b11_listeners_that_block_keep_no_thread_of_the_runtime() {
+    let rig = Rig::synced(Server::new()).await;
+    let blocking = || {
+        let (open, gate) = mpsc::channel::<()>();
+        let (gate, told) = (Mutex::new(gate), Told::default());
+        let (heard, is_first) = (told.clone(), AtomicUsize::new(0));
+        let listening = rig.informer.on_change(move |change| {
+            // The first call shows that it blocks; the others wait for the gate.
+            let wait = match is_first.fetch_add(1, Ordering::Relaxed) {
+                0 => Duration::from_millis(30),
+                _ => Duration::from_secs(600),
+            };
+            let _ = gate.lock().recv_timeout(wait);
+            heard.hear(change);
+        });
+        (open, told, listening)
+    };
+    let slow = [blocking(), blocking()];
+    for (_, _, listening) in &slow {
+        listening.synced().await.unwrap();
+    }
+    rig.server.put("a", data("1"));
+    for (_, told, _) in &slow {
+        eventually("its first call ends", || told.0.lock().len() == 1).await;
+    }
+    rig.server.put("a", data("2"));
+    eventually("the quick one is told", || rig.told.0.lock().len() == 2).await;
+    let all_wait = || rig.status().listeners.iter().all(|listener| listener.waiting == 0);
+    eventually("both calls have begun", all_wait).await;
+    rig.server.put("b", data("1"));
+    eventually("the quick one is told again", || rig.told.0.lock().len() == 3).await;
+    for (open, told, listening) in slow {
+        drop(open);
+        eventually("the gate opens", || told.0.lock().len() == 3).await;
+        assert_eq!(told.take(), ["+a=1", "~a=1>a=2", "+b=1"]);
+        listening.remove().await;
+    }
+}

@@ -3,6 +3,7 @@
 use tracing::Level;
 
 use super::*;
+use crate::client::Verb;
 use crate::client::tests::capture::Captured;
 use crate::metrics::names;
 use crate::reflector::{Served, Serving};
@@ -419,4 +420,38 @@ async fn b15_the_age_of_the_view_is_known_by_events_and_bookmarks() {
     rig.source.put(&map("a", "1")).unwrap();
     tokio::time::sleep(seconds(5)).await;
     assert_eq!(ages(), (seconds(60), seconds(60)));
+}
+
+/// B13: one answer of something on the way does not empty a cache.
+#[tokio::test(start_paused = true)]
+async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    let discovered = Arc::new(Discovered {
+        source: source.clone(),
+        served: Mutex::new(Served::Yes),
+        looks: Mutex::default(),
+    });
+    let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
+    let rig = Rig::over(over, source, ReflectorOptions::new());
+    rig.watching().await;
+    for (answers, is_emptied) in [(1, false), (3, false), (100, true)] {
+        let first = rig.source.requests().len();
+        let refused = first..first + answers;
+        rig.source.script(move |number, _| {
+            refused.contains(&number).then(|| Answer::status(404, "NotFound"))
+        });
+        rig.source.break_watches();
+        if is_emptied {
+            let took = eventually("the server sticks to it", || rig.store.is_empty()).await;
+            assert!(took <= Duration::from_secs(15), "{took:?}");
+            continue;
+        }
+        rig.asked(first + answers + 1).await;
+        rig.watching().await;
+        assert_eq!(rig.store.len(), 1, "after {answers} answers");
+        assert_eq!(rig.source.requests().last().unwrap().1.verb(), Verb::Watch, "no list");
+        let why = rig.troubles.lock().last().unwrap().state.to_string();
+        assert!(why.contains("although its discovery has the kind"), "{why}");
+    }
 }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::error::{ApiStatus, StatusCause, StatusDetails};
 use crate::metrics::names;
+use crate::wire::Skim;
 
 fn page(version: Option<&str>, limit: Option<u32>, token: Option<&str>) -> Read {
     Read::Page {
@@ -255,4 +256,38 @@ async fn lists_are_measured_by_cause_duration_and_items() {
     ] {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
+}
+
+/// As with an object without a name: it may stand where the missing one was.
+#[tokio::test(start_paused = true)]
+async fn a_list_with_objects_of_another_kind_deletes_nothing() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    source.put(&map("b", "1")).unwrap();
+    let rig = Rig::synced(source, paged()).await;
+    let other = r#"{"kind":"Secret","apiVersion":"v1","metadata":{"name":"s","namespace":"n","uid":"u","resourceVersion":"16"}}"#;
+    let a = shown("a", 40, "2");
+    let list = format!(r#"{{"metadata":{{"resourceVersion":"50"}},"items":[{a},{other}]}}"#);
+    rig.source.script(move |_, read| match read {
+        Read::Page { .. } => body(std::slice::from_ref(&list)),
+        _ => None,
+    });
+    rig.source.expire();
+    rig.source.break_watches();
+    eventually("the list is applied", || rig.value("a").as_deref() == Some("2")).await;
+    assert_eq!(rig.store.len(), 2);
+}
+
+/// Who waits for `Watching` may run on another thread.
+#[test]
+fn a_store_holds_the_list_when_its_target_is_told_the_end() {
+    let (mut reflector, store): (_, Store<ConfigMap>) =
+        Reflector::into_store(info(), Arc::new(source()));
+    let object = shown("a", 5, "1");
+    let skim = Skim::of(object.as_bytes()).unwrap();
+    reflector.target.list_begins();
+    reflector.target.listed(&Seen::new(&skim, object.as_bytes()));
+    assert!(store.is_empty());
+    reflector.target.reached(Step::Listed, "5");
+    assert_eq!(store.len(), 1);
 }

@@ -103,7 +103,7 @@ fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
         format!("app-1 {}", names(&store.select(None, &app))),
         format!("app-2 {}", names(&store.by_index(by_app, "app-2"))),
         format!("node-3 {}", names(&store.by_index(by_node, "node-3"))),
-        format!("long {}", names(&store.by_index(by_length, &6))),
+        format!("long {}", names(&store.by_index(by_length, &6_usize))),
         format!("owned {}", names(&store.owned_by("o-3"))),
     ];
     for cached in store.list().iter().step_by(37) {

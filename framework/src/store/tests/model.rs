@@ -237,7 +237,7 @@ impl World {
     }
 
     fn hosted(&self, snapshot: &Snapshot<ConfigMap>, host: u8) -> Vec<ObjectKey> {
-        let found = snapshot.by_index(BY_HOST, &host);
+        let found = snapshot.by_index(BY_HOST, &host.to_string());
         found.iter().map(|cached| cached.key().clone()).collect()
     }
 
@@ -250,7 +250,7 @@ impl World {
                 cached.get().unwrap().data.as_ref().unwrap()["host"] == host.to_string()
             };
             let scanned: Vec<_> = all.iter().filter(is_there).map(|c| c.key().clone()).collect();
-            let found = self.store.by_index(BY_HOST, &host);
+            let found = self.store.by_index(BY_HOST, &host.to_string());
             let found: Vec<_> = found.iter().map(|cached| cached.key().clone()).collect();
             prop_assert_eq!(found, scanned);
         }
