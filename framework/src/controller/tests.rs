@@ -33,6 +33,8 @@ use crate::rbac::Owns;
 use crate::resource::ResourceExt;
 use crate::seams::Seams;
 
+mod namespaces;
+
 const EPOCH: i64 = 1_767_225_600;
 const FINALIZER: &str = "example.dev/dns";
 
@@ -172,6 +174,13 @@ impl World {
     }
 
     async fn run(&self, handle: Arc<dyn ErasedController>) -> Running {
+        let running = self.start_only(handle).await;
+        running.settled().await;
+        running
+    }
+
+    /// Running, and not waited for.
+    async fn start_only(&self, handle: Arc<dyn ErasedController>) -> Running {
         let informers = InformerRegistry::new(self.client.clone(), vec![]);
         handle.attach(&informers);
         let stop = CancellationToken::new();
@@ -190,9 +199,7 @@ impl World {
             let handle = Arc::clone(&handle);
             async move { handle.run(run).await }
         });
-        let running = Running { handle, stop, work };
-        running.settled().await;
-        running
+        Running { handle, stop, work }
     }
 
     async fn create(&self, name: &str, host: &str) -> Site {

@@ -18,6 +18,7 @@ use tracing::Instrument;
 
 use super::failure::Retry;
 use super::meter::{Ended, Meter};
+use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};
 use super::turn::{Cancel, Turn};
 use super::{Action, Failure};
@@ -61,6 +62,7 @@ pub(super) struct Worker {
     pub(super) pace: Arc<Pace>,
     pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: Arc<CancellationToken>,
+    pub(super) namespaces: Arc<Namespaces>,
 }
 
 /// How a guarded step ended.
@@ -155,6 +157,10 @@ impl Worker {
 
     /// Logs, and gives the verdict.
     fn conclude(&self, work: Work<ObjectKey>, end: End) -> Ended {
+        match &end {
+            End::Outcome(Outcome::Failed(failure)) => self.namespaces.failed(work.key(), failure),
+            _ => self.namespaces.ended(work.key()),
+        }
         match end {
             End::Outcome(Outcome::Absent) => {
                 self.pace.forget(work.key());
