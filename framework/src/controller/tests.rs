@@ -22,6 +22,7 @@ use windlass_apiserver::ApiServer;
 use super::*;
 use crate::CustomResource;
 use crate::api::Patch;
+use crate::client::tests::capture::Captured;
 use crate::client::{BoxIo, Client, ClientConfig, Connect};
 use crate::clock::Clock;
 use crate::conditions::{Conditions, met, unmet};
@@ -636,6 +637,7 @@ mod loose {
 
 #[tokio::test(start_paused = true)]
 async fn an_undecodable_object_stops_no_other_and_is_told_once() {
+    let (logged, _guard) = Captured::at(tracing::Level::WARN);
     let world = World::with(loose::Site::crd().expect("a schema")).await;
     let sites = Sites::default();
     let bad = loose::Site::without_host("bad");
@@ -657,6 +659,9 @@ async fn an_undecodable_object_stops_no_other_and_is_told_once() {
         events.iter().filter(|event| event.reason.as_deref() == Some("Undecodable")).collect();
     assert_eq!(told.len(), 1);
     assert!(told[0].series.is_none(), "the same version is told once");
+    let lines = logged.with("decode");
+    assert_eq!(lines.len(), 1, "one line, by the cache: {}", logged.text());
+    assert!(logged.with("the reconcile failed").is_empty(), "{}", logged.text());
     assert!(told[0].note.as_deref().is_some_and(|note| note.contains("host")), "{told:?}");
     world.patch("bad", json!({ "spec": { "host": "b.example" } })).await;
     running.settled().await;

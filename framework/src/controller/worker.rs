@@ -39,6 +39,8 @@ pub(super) enum Outcome {
     Done(Action),
     /// Not reconciled.
     Failed(Failure),
+    /// The object does not decode. The cache says so in the log, once: nobody else does.
+    Undecodable(Failure),
 }
 
 /// A boxed future of a step.
@@ -178,6 +180,11 @@ impl Worker {
                 Ended::RequeueAfter
             }
             End::Outcome(Outcome::Failed(failure)) => conclude_failure(work, &failure),
+            End::Outcome(Outcome::Undecodable(failure)) => {
+                work.done();
+                tracing::debug!(error = %failure, "not reconciled");
+                Ended::Terminal
+            }
             End::Panicked(text) => {
                 let failures = work.failures() + 1;
                 let retry_in = work.retry();
