@@ -7,6 +7,7 @@
 mod predicates;
 mod status;
 
+pub(crate) use predicates::MissingNamespace;
 pub use status::{ApiStatus, StatusCause, StatusDetails, StatusMetadata};
 
 use std::error::Error as StdError;

@@ -1,10 +1,15 @@
-//! The few primitives with which threads and tasks meet: a lock, and a notification for tasks.
+//! The few primitives with which threads and tasks meet: a lock, a notification for tasks, and a
+//! value that tasks wait on.
 //!
 //! Code that hands work from one task to another takes them from here and from nowhere else, so
 //! that `tests/models` can compile the same source against primitives that try every interleaving.
 //!
-//! No channels and no condition variables: what waits is a task, and what it waits for is a look at
+//! No condition variables: what waits is a task, and what it waits for is a look at
 //! state under a lock.
+
+mod posted;
 
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::sync::Notify;
+
+pub(crate) use self::posted::Posted;

@@ -14,6 +14,7 @@ mod echoes;
 mod erased;
 mod failure;
 mod meter;
+mod namespaces;
 mod pace;
 mod runtime;
 mod sources;

@@ -120,6 +120,7 @@ impl<C: Reconciler> Handle<C> {
             pace: Arc::clone(&self.pace),
             reconciles: Arc::clone(&self.reconciles),
             stop: Arc::new(run.stop.clone()),
+            namespaces: Arc::default(),
         }
     }
 
@@ -137,6 +138,9 @@ impl<C: Reconciler> Handle<C> {
         writing.spawn(writer.run(flush.clone()));
 
         let worker = self.worker(&run, recorder);
+        let waits = Arc::clone(&worker.namespaces);
+        let mut waiting = JoinSet::new();
+        waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
         let drained = run_workers(&worker, self.plan.workers, run.drain).await;
         flush.cancel();
         if drained {

@@ -43,6 +43,18 @@ impl Memory {
     }
 }
 
+/// Why a step came to nothing.
+enum Stopped {
+    Failed(Failure),
+    Undecodable(Failure),
+}
+
+impl From<Failure> for Stopped {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
 /// The step of a controller.
 pub(super) struct ObjectStep<C: Reconciler> {
     pub(super) controller: Arc<C>,
@@ -57,14 +69,15 @@ impl<C: Reconciler> Step for ObjectStep<C> {
             match self.step(key, turn).await {
                 Ok(Some(action)) => Outcome::Done(action),
                 Ok(None) => Outcome::Absent,
-                Err(failure) => Outcome::Failed(failure),
+                Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
+                Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
             }
         })
     }
 }
 
 impl<C: Reconciler> ObjectStep<C> {
-    async fn step(&self, key: &ObjectKey, turn: Turn) -> Result<Option<Action>, Failure> {
+    async fn step(&self, key: &ObjectKey, turn: Turn) -> Result<Option<Action>, Stopped> {
         let memory = &self.reach.memory;
         let Some(cached) = self.store.get(key) else {
             memory.forget(key);
@@ -72,7 +85,7 @@ impl<C: Reconciler> ObjectStep<C> {
         };
         let object = match cached.get() {
             Ok(object) => object,
-            Err(invalid) => return Err(self.undecodable(&cached, &invalid)),
+            Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
         };
         memory.echoes.begin(key, object.resource_version());
         let about = (key.clone(), object);
@@ -84,9 +97,9 @@ impl<C: Reconciler> ObjectStep<C> {
             }
             Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
                 let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
-                self.reconcile(&cx).await
+                Ok(self.reconcile(&cx).await?)
             }
-            _ => self.reconcile(&cx).await,
+            _ => Ok(self.reconcile(&cx).await?),
         }
     }
 

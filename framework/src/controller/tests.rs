@@ -22,6 +22,7 @@ use windlass_apiserver::ApiServer;
 use super::*;
 use crate::CustomResource;
 use crate::api::Patch;
+use crate::client::tests::capture::Captured;
 use crate::client::{BoxIo, Client, ClientConfig, Connect};
 use crate::clock::Clock;
 use crate::conditions::{Conditions, met, unmet};
@@ -32,6 +33,8 @@ use crate::metrics::{Metrics, names};
 use crate::rbac::Owns;
 use crate::resource::ResourceExt;
 use crate::seams::Seams;
+
+mod namespaces;
 
 const EPOCH: i64 = 1_767_225_600;
 const FINALIZER: &str = "example.dev/dns";
@@ -172,6 +175,13 @@ impl World {
     }
 
     async fn run(&self, handle: Arc<dyn ErasedController>) -> Running {
+        let running = self.start_only(handle).await;
+        running.settled().await;
+        running
+    }
+
+    /// Running, and not waited for.
+    async fn start_only(&self, handle: Arc<dyn ErasedController>) -> Running {
         let informers = InformerRegistry::new(self.client.clone(), vec![]);
         handle.attach(&informers);
         let stop = CancellationToken::new();
@@ -190,9 +200,7 @@ impl World {
             let handle = Arc::clone(&handle);
             async move { handle.run(run).await }
         });
-        let running = Running { handle, stop, work };
-        running.settled().await;
-        running
+        Running { handle, stop, work }
     }
 
     async fn create(&self, name: &str, host: &str) -> Site {
@@ -629,6 +637,7 @@ mod loose {
 
 #[tokio::test(start_paused = true)]
 async fn an_undecodable_object_stops_no_other_and_is_told_once() {
+    let (logged, _guard) = Captured::at(tracing::Level::WARN);
     let world = World::with(loose::Site::crd().expect("a schema")).await;
     let sites = Sites::default();
     let bad = loose::Site::without_host("bad");
@@ -650,6 +659,9 @@ async fn an_undecodable_object_stops_no_other_and_is_told_once() {
         events.iter().filter(|event| event.reason.as_deref() == Some("Undecodable")).collect();
     assert_eq!(told.len(), 1);
     assert!(told[0].series.is_none(), "the same version is told once");
+    let lines = logged.with("decode");
+    assert_eq!(lines.len(), 1, "one line, by the cache: {}", logged.text());
+    assert!(logged.with("the reconcile failed").is_empty(), "{}", logged.text());
     assert!(told[0].note.as_deref().is_some_and(|note| note.contains("host")), "{told:?}");
     world.patch("bad", json!({ "spec": { "host": "b.example" } })).await;
     running.settled().await;

@@ -18,6 +18,7 @@ use tracing::Instrument;
 
 use super::failure::Retry;
 use super::meter::{Ended, Meter};
+use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};
 use super::turn::{Cancel, Turn};
 use super::{Action, Failure};
@@ -38,6 +39,8 @@ pub(super) enum Outcome {
     Done(Action),
     /// Not reconciled.
     Failed(Failure),
+    /// The object does not decode. The cache says so in the log, once: nobody else does.
+    Undecodable(Failure),
 }
 
 /// A boxed future of a step.
@@ -61,6 +64,7 @@ pub(super) struct Worker {
     pub(super) pace: Arc<Pace>,
     pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: Arc<CancellationToken>,
+    pub(super) namespaces: Arc<Namespaces>,
 }
 
 /// How a guarded step ended.
@@ -155,6 +159,10 @@ impl Worker {
 
     /// Logs, and gives the verdict.
     fn conclude(&self, work: Work<ObjectKey>, end: End) -> Ended {
+        match &end {
+            End::Outcome(Outcome::Failed(failure)) => self.namespaces.failed(work.key(), failure),
+            _ => self.namespaces.ended(work.key()),
+        }
         match end {
             End::Outcome(Outcome::Absent) => {
                 self.pace.forget(work.key());
@@ -172,6 +180,11 @@ impl Worker {
                 Ended::RequeueAfter
             }
             End::Outcome(Outcome::Failed(failure)) => conclude_failure(work, &failure),
+            End::Outcome(Outcome::Undecodable(failure)) => {
+                work.done();
+                tracing::debug!(error = %failure, "not reconciled");
+                Ended::Terminal
+            }
             End::Panicked(text) => {
                 let failures = work.failures() + 1;
                 let retry_in = work.retry();

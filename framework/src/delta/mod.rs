@@ -31,6 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod batches;
+mod closed;
 mod contract;
 mod delta_fifo;
 mod fifo;
@@ -44,6 +46,7 @@ mod shared;
 #[cfg(test)]
 mod tests;
 
+pub use closed::{Closed, Synced, unsynced};
 pub use contract::{Outcome, Queue, Replacement, Taken};
 pub use delta_fifo::{DeltaFifo, Deltas};
 pub use fifo::Fifo;
@@ -53,4 +56,4 @@ pub use object_delta::{Deleted, DeltaType, ObjectDelta};
 pub use queue::{Delta, DeltaQueue, Keyed};
 pub use real_fifo::{RealDelta, RealFifo};
 pub use rules::{Refused, Rules};
-pub use shared::{Closed, Shared, Synced, unsynced};
+pub use shared::Shared;

@@ -5,45 +5,16 @@
 //! a resync is compared meanwhile, so nothing is taken for unknown while it is in between.
 
 use std::collections::BTreeMap;
-use std::error::Error as StdError;
 use std::fmt;
 use std::pin::pin;
 use std::sync::Arc;
 
+use super::closed::Closed;
 use super::contract::{Admitted, Outcome, Queue, Replacement, Taken};
 use super::known::{Known, View};
 use super::object_delta::{Deleted, ObjectDelta};
-use super::real_fifo::{RealDelta, RealFifo};
 use super::rules::{Refused, Rules};
 use crate::sync::{Mutex, Notify};
-
-/// The queue of this name is closed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Closed {
-    /// Its name.
-    pub name: Arc<str>,
-}
-
-impl fmt::Display for Closed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the queue {:?} is closed", self.name)
-    }
-}
-
-impl StdError for Closed {}
-
-/// Something that becomes synced, and has a name for when it does not.
-pub trait Synced {
-    /// The name.
-    fn name(&self) -> &str;
-    /// Was its first list processed?
-    fn has_synced(&self) -> bool;
-}
-
-/// The names of those that have not synced, in the order given.
-pub fn unsynced<'a>(all: &[&'a dyn Synced]) -> Vec<&'a str> {
-    all.iter().filter(|one| !one.has_synced()).map(|one| one.name()).collect()
-}
 
 /// A queue for several tasks. Share it in an [`Arc`].
 ///
@@ -93,7 +64,7 @@ struct State<Q: Queue> {
 type States<Q> = BTreeMap<<Q as Queue>::Key, Option<<Q as Queue>::Object>>;
 
 /// What is being processed, and the guard of that.
-type Begun<'a, Q, P> = (Taken<P>, Popping<'a, Q>);
+pub(super) type Begun<'a, Q, P> = (Taken<P>, Popping<'a, Q>);
 
 struct Flight<Q: Queue> {
     is_initial: bool,
@@ -115,15 +86,6 @@ impl<Q: Queue> fmt::Debug for Shared<Q> {
             .field("len", &state.queue.len())
             .field("is_closed", &state.is_closed)
             .finish_non_exhaustive()
-    }
-}
-
-impl<Q: Queue> Synced for Shared<Q> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-    fn has_synced(&self) -> bool {
-        Shared::has_synced(self)
     }
 }
 
@@ -420,7 +382,7 @@ impl<Q: Queue> Shared<Q> {
         }
     }
 
-    async fn taken<P>(
+    pub(super) async fn taken<P>(
         &self,
         take: impl Fn(&mut Q) -> Option<Taken<P>>,
         states: impl Fn(&P) -> Vec<(Q::Key, Option<Q::Object>)>,
@@ -465,29 +427,6 @@ impl<Q: Queue> Shared<Q> {
     }
 }
 
-impl<K: Ord + Clone + fmt::Debug, T: Clone> Shared<RealFifo<K, T>> {
-    /// [`pop`](Self::pop) for a batch; see [`RealFifo::take_batch`].
-    ///
-    /// # Errors
-    /// The queue is closed, and nothing waits.
-    ///
-    /// # Cancel safety
-    /// Safe: nothing is lost when it is dropped while it waits.
-    pub async fn pop_batch<E>(
-        &self,
-        most: usize,
-        process: impl FnOnce(&[RealDelta<K, T>], bool) -> Outcome<E>,
-    ) -> Result<Outcome<E>, Closed> {
-        let states =
-            |items: &Vec<RealDelta<K, T>>| items.iter().flat_map(RealFifo::states).collect();
-        let (taken, popping) = self.taken(|queue| queue.take_batch(most), states).await?;
-        let outcome = process(&taken.item, taken.is_initial);
-        let back = matches!(outcome, Outcome::Requeue).then_some(taken);
-        popping.end(|queue| back.into_iter().for_each(|taken| queue.give_back_batch(taken)));
-        Ok(outcome)
-    }
-}
-
 /// Somebody reads the consumer's store.
 struct Reading<'a, Q: Queue> {
     shared: &'a Shared<Q>,
@@ -504,13 +443,13 @@ impl<Q: Queue> Drop for Reading<'_, Q> {
 }
 
 /// An item is being processed; dropped on the way, it counts as processed.
-struct Popping<'a, Q: Queue> {
+pub(super) struct Popping<'a, Q: Queue> {
     shared: &'a Shared<Q>,
     is_over: bool,
 }
 
 impl<Q: Queue> Popping<'_, Q> {
-    fn end(mut self, step: impl FnOnce(&mut Q)) {
+    pub(super) fn end(mut self, step: impl FnOnce(&mut Q)) {
         self.is_over = true;
         self.shared.processed(step);
     }

@@ -5,6 +5,17 @@
 
 use super::{ApiStatus, Error, ErrorKind, StatusCause};
 
+const NAMESPACE_TERMINATING: &str = "NamespaceTerminating";
+
+/// A namespace that something failed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MissingNamespace<'a> {
+    /// Its name, where the answer tells it.
+    pub(crate) name: Option<&'a str>,
+    /// Is it not there at all? Otherwise it is being deleted.
+    pub(crate) is_missing: bool,
+}
+
 impl Error {
     fn answered(&self, reason: &str, code: u16) -> bool {
         self.status().is_some_and(|status| status.is(reason, code))
@@ -149,7 +160,22 @@ impl Error {
 
     /// A creation that came too late: its namespace is being deleted.
     pub fn namespace_terminating(&self) -> bool {
-        self.is_forbidden() && self.has_cause("NamespaceTerminating")
+        self.is_forbidden() && self.has_cause(NAMESPACE_TERMINATING)
+    }
+
+    /// The namespace without which this could not succeed: one that is being deleted, or is not
+    /// there.
+    pub(crate) fn missing_namespace(&self) -> Option<MissingNamespace<'_>> {
+        let details = self.status()?.details.as_ref()?;
+        if self.namespace_terminating() {
+            let cause =
+                details.causes.iter().find(|cause| cause.reason == NAMESPACE_TERMINATING)?;
+            let name = cause.message.strip_prefix("namespace ");
+            let name = name.and_then(|rest| rest.strip_suffix(" is being terminated"));
+            return Some(MissingNamespace { name, is_missing: false });
+        }
+        let is_missing = self.is_not_found() && details.kind == "namespaces";
+        is_missing.then_some(MissingNamespace { name: Some(&details.name), is_missing })
     }
 
     /// A read at a version that the server has not seen yet (cause `ResourceVersionTooLarge`).

@@ -5,6 +5,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::core::Core;
 use super::listener::Listener;
@@ -15,6 +18,10 @@ use crate::store::{Applied, Event};
 
 /// Deltas applied under one lock.
 pub(super) const BATCH: usize = 128;
+/// A batch that takes longer, with more than so many changes waiting, is told in the log: the
+/// figures of client-go's queue.
+const SLOW: Duration = Duration::from_millis(100);
+const SLOW_DEPTH: usize = 10;
 
 impl Sink for Core {
     fn offer(&self, batch: &mut Vec<StoreDelta>) {
@@ -39,6 +46,8 @@ impl Sink for Core {
 impl Core {
     /// Applies a batch and tells it. Only while the turn is held.
     pub(super) fn deliver(&self, batch: Vec<StoreDelta>, merged: u64) {
+        let began = self.seams.clock.now();
+        let depth = batch.len() + self.handoff.len();
         self.is_telling.store(true, Ordering::SeqCst);
         let applied = self.store.apply(batch);
         let members = self.audience.members();
@@ -48,7 +57,24 @@ impl Core {
         self.is_telling.store(false, Ordering::SeqCst);
         self.reach(&applied, &members);
         self.meter.dropped(applied.dropped + merged);
-        self.measure();
+        let now = self.seams.clock.now();
+        let took = now.saturating_duration_since(began);
+        if took > SLOW && depth > SLOW_DEPTH {
+            self.report_slow(took, depth, applied.events.first());
+        }
+        self.measure_at(now);
+    }
+
+    /// What is applied late is seen late. The time is that of the store, and of the framework's own
+    /// short mappings: listeners of users have tasks of their own.
+    fn report_slow(&self, took: Duration, depth: usize, first: Option<&Event>) {
+        tracing::info!(
+            cache = self.name,
+            object = first.map(|event| tracing::field::display(event.key())),
+            ?took,
+            depth,
+            "a batch of changes took long to apply"
+        );
     }
 
     fn reach(&self, applied: &Applied, members: &[Arc<Listener>]) {
@@ -95,7 +121,10 @@ impl Core {
 
     /// Sets the gauges; allocates nothing.
     pub(super) fn measure(&self) {
-        let now = self.seams.clock.now();
+        self.measure_at(self.seams.clock.now());
+    }
+
+    fn measure_at(&self, now: Instant) {
         let members = self.audience.members();
         self.meter.read(&Reading {
             sizes: self.store.sizes(),
@@ -103,6 +132,7 @@ impl Core {
             queued: self.handoff.len(),
             version: &self.progress.version(),
             age: self.age(now).unwrap_or_default(),
+            silence: self.silence(now),
             waiting: members.iter().map(|member| member.waiting()).sum(),
         });
     }
@@ -111,6 +141,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::tests::capture::Captured;
     use crate::delta::Delta;
     use crate::informer::tests::idle_core;
     use crate::store::{Run, Sighting};
@@ -140,5 +171,21 @@ mod tests {
         drop(turn);
         core.offer(&mut put(&core, "b"));
         assert_eq!((core.store.seen_len(), core.handoff.len()), (0, 2));
+    }
+
+    /// Upstream traces a pop that takes long while others wait.
+    #[tokio::test(start_paused = true)]
+    async fn mechanism_21_a_batch_that_took_long_is_told_with_its_first_object_and_the_time() {
+        let (_registry, core) = idle_core();
+        let (captured, _guard) = Captured::at(tracing::Level::INFO);
+        let applied = core.store.apply(put(&core, "a"));
+        core.report_slow(Duration::from_millis(140), 12, applied.events.first());
+        let lines = captured.with("took long to apply");
+        assert_eq!(lines.len(), 1, "{}", captured.text());
+        for told in ["cache=\"configmaps\"", "object=a", "140ms", "depth=12"] {
+            assert!(lines[0].contains(told), "{told}: {}", lines[0]);
+        }
+        core.deliver(put(&core, "b"), 0);
+        assert_eq!(captured.with("took long").len(), 1, "what is quick is not told");
     }
 }

@@ -4,17 +4,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::audience::Audience;
 use super::invalid::{Budget, Validator};
-use super::listener::{Life, Listener, Standing};
+use super::listener::{Life, Listener};
 use super::meter::Meter;
 use super::options::CacheOptions;
-use super::progress::{Progress, Synced};
+use super::progress::Progress;
 use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, Status, Wiring};
 use crate::seams::Seams;
 use crate::store;
@@ -43,6 +42,7 @@ pub(crate) struct Core {
     pub(super) is_telling: AtomicBool,
     pub(super) meter: Meter,
     pub(super) seams: Seams,
+    pub(super) made_at: Instant,
     habits: Arc<Habits>,
     pub(super) stop: CancellationToken,
     pub(super) validator: OnceLock<Validator>,
@@ -77,6 +77,7 @@ impl Core {
             })
             .collect();
         let info = store.info().clone();
+        store.silent_for_at_most(options.reading.longest_silence());
         Arc::new(Self {
             meter: Meter::new(seams.metrics.clone(), label, info),
             name,
@@ -87,6 +88,7 @@ impl Core {
             scopes,
             audience: Audience::default(),
             is_telling: AtomicBool::new(false),
+            made_at: seams.clock.now(),
             seams,
             habits,
             stop,
@@ -111,20 +113,13 @@ impl Core {
     /// Waits until every listener was told what the first lists showed, or has ended.
     pub(super) async fn told(&self) {
         for listener in self.audience.all().into_iter().filter(|who| !who.is_internal()) {
-            let mut standing = listener.standing();
-            let over = |s: &Standing| s.is_synced || s.life == Life::Ended;
-            // The sender lives in the listener: this cannot fail.
-            let _ = standing.wait_for(over).await;
+            listener.stands(|standing| standing.is_synced || standing.life == Life::Ended).await;
         }
     }
 
     pub(super) fn listen(&self, listener: Arc<Listener>) {
         self.audience.add(listener);
         self.handoff.wake();
-    }
-
-    pub(super) fn sync(&self) -> watch::Receiver<Synced> {
-        self.progress.sync()
     }
 
     /// It will never run (again): whoever waits is told.

@@ -49,6 +49,9 @@ pub struct InformerStatus {
     /// How long ago that version came; of several namespaces, where it is longest. `None` before
     /// the first lists. A healthy watch of an idle kind brings a bookmark about once a minute.
     pub age: Option<Duration>,
+    /// How long ago its server was heard of last, be it by a bookmark or a part of a list; of
+    /// several namespaces, where it is longest. `None` until each was heard of.
+    pub heard: Option<Duration>,
     /// Deltas that wait to be applied.
     pub queued: usize,
     /// Its listeners with a task of their own, in the order in which they came.
@@ -90,6 +93,7 @@ impl Core {
     }
 
     pub(super) fn status(&self) -> InformerStatus {
+        let now = self.seams.clock.now();
         let queued = self.audience.all().into_iter();
         let queued = queued.filter(|listener| listener.is_queued() && !listener.is_internal());
         InformerStatus {
@@ -101,7 +105,8 @@ impl Core {
             objects: self.store.seen_len(),
             invalid: self.store.invalid(),
             resource_version: self.progress.version().to_string(),
-            age: self.age(self.seams.clock.now()),
+            age: self.age(now),
+            heard: self.heard_at().map(|at| now.saturating_duration_since(at)),
             queued: self.handoff.len(),
             listeners: queued
                 .map(|listener| ListenerStatus {
@@ -115,6 +120,18 @@ impl Core {
 
     pub(super) fn age(&self, now: Instant) -> Option<Duration> {
         self.progress.newest_at().map(|at| now.saturating_duration_since(at))
+    }
+
+    /// When the scope that waits longest heard of its server; `None` when one never did.
+    fn heard_at(&self) -> Option<Instant> {
+        let heard = self.scopes.iter().map(|scope| scope.status.freshness().heard);
+        heard.min().flatten()
+    }
+
+    /// For how long nothing was heard of the server; of one that was never heard of, since the
+    /// informer was made.
+    pub(super) fn silence(&self, now: Instant) -> Duration {
+        now.saturating_duration_since(self.heard_at().unwrap_or(self.made_at))
     }
 
     /// What keeps it from being synced, if something does.

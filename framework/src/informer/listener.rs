@@ -10,8 +10,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +18,7 @@ use crate::clock::Clock;
 use crate::metrics::{Metrics, names};
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::store::{Event, Object};
+use crate::sync::{Mutex, Notify, Posted};
 
 /// Keys that a listener takes out of its mailbox at once.
 const TAKEN: usize = 64;
@@ -80,7 +79,7 @@ pub(super) struct Listener {
     metrics: Metrics,
     hearing: Hearing,
     resync: Option<Mutex<Resync>>,
-    standing: watch::Sender<Standing>,
+    standing: Posted<Standing>,
     removed: CancellationToken,
     clock: Clock,
     pace: Pace,
@@ -130,7 +129,7 @@ impl Listener {
 
     fn new(identity: Identity, hearing: Hearing, resync: Option<Mutex<Resync>>) -> Self {
         let Identity { name, info, metrics, clock } = identity;
-        let standing = watch::Sender::new(Standing { life: Life::New, is_synced: false });
+        let standing = Posted::new(Standing { life: Life::New, is_synced: false });
         let removed = CancellationToken::new();
         Self {
             name,
@@ -151,12 +150,13 @@ impl Listener {
         &self.name
     }
 
-    pub(super) fn standing(&self) -> watch::Receiver<Standing> {
-        self.standing.subscribe()
+    /// Waits until it stands as `wanted`.
+    pub(super) async fn stands(&self, wanted: impl Fn(&Standing) -> bool + Send) -> Standing {
+        self.standing.wait_for(wanted).await
     }
 
     pub(super) fn is_synced(&self) -> bool {
-        self.standing.borrow().is_synced
+        self.standing.get().is_synced
     }
 
     pub(super) fn is_removed(&self) -> bool {
@@ -193,7 +193,7 @@ impl Listener {
     }
 
     fn enter(&self, next: Life, may: impl FnOnce(Life) -> bool) -> bool {
-        self.standing.send_if_modified(|standing| {
+        self.standing.update(|standing| {
             let may = may(standing.life);
             if may {
                 standing.life = next;
@@ -244,8 +244,7 @@ impl Listener {
     }
 
     fn set_synced(&self) {
-        self.standing
-            .send_if_modified(|standing| !std::mem::replace(&mut standing.is_synced, true));
+        self.standing.update(|standing| !std::mem::replace(&mut standing.is_synced, true));
     }
 
     /// When it wants to be shown the content again.

@@ -6,7 +6,7 @@ use crate::metrics::{GaugeSeries, Metrics, names};
 use crate::resource::ResourceInfo;
 use crate::store::Sizes;
 
-const GAUGES: [&crate::metrics::Def; 8] = [
+const GAUGES: [&crate::metrics::Def; 9] = [
     &names::INFORMER_OBJECTS,
     &names::INFORMER_INVALID,
     &names::INFORMER_BYTES,
@@ -14,6 +14,7 @@ const GAUGES: [&crate::metrics::Def; 8] = [
     &names::INFORMER_QUEUED,
     &names::INFORMER_VERSION,
     &names::INFORMER_AGE,
+    &names::INFORMER_SILENCE,
     &names::INFORMER_WAITING,
 ];
 
@@ -24,6 +25,7 @@ pub(super) struct Reading<'a> {
     pub(super) queued: usize,
     pub(super) version: &'a str,
     pub(super) age: Duration,
+    pub(super) silence: Duration,
     pub(super) waiting: usize,
 }
 
@@ -66,6 +68,7 @@ impl Meter {
             reading.queued as f64,
             last.parse().unwrap_or_default(),
             reading.age.as_secs_f64(),
+            reading.silence.as_secs_f64(),
             reading.waiting as f64,
         ];
         for (level, value) in self.levels.iter().zip(values) {

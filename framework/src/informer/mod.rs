@@ -26,6 +26,7 @@ mod options;
 mod progress;
 mod registration;
 mod registry;
+mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -41,7 +42,8 @@ pub use health::{CacheView, InformerStatus, ListenerStatus};
 pub use invalid::{InvalidObject, InvalidReport};
 pub use options::{CacheOptions, Validate};
 pub use registration::{Listen, Registration};
-pub use registry::{InformerRegistry, Selection, Sources};
+pub use registry::InformerRegistry;
+pub use selection::{Selection, Sources};
 
 /// The shared cache of one kind; cheap to clone. While one is held, or a [`Store`] or
 /// [`Registration`] made of it, the informer runs; the last to go stops it.
@@ -116,9 +118,8 @@ impl<K: Resource> Informer<K> {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
-        let mut sync = self.lease.core().sync();
-        match sync.wait_for(|sync| *sync != Synced::Pending).await {
-            Ok(sync) if *sync == Synced::Done => Ok(()),
+        match self.lease.core().progress.settled().await {
+            Synced::Done => Ok(()),
             _ => Err(Error::new(
                 ErrorKind::Cancelled,
                 format!("the cache of {} stopped before its first list", self.lease.core().name),

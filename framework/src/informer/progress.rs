@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::store::{Mark, Milestone, order};
+use crate::sync::Posted;
 
 /// How far the first lists have come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,13 @@ struct Reached {
 
 pub(super) struct Progress {
     scopes: Mutex<Vec<Reached>>,
-    sync: watch::Sender<Synced>,
+    sync: Posted<Synced>,
 }
 
 impl Progress {
     pub(super) fn new(scopes: usize) -> Self {
         let scopes = Mutex::new(vec![Reached::default(); scopes]);
-        Self { scopes, sync: watch::Sender::new(Synced::Pending) }
+        Self { scopes, sync: Posted::new(Synced::Pending) }
     }
 
     /// Everything before these marks has been told.
@@ -69,12 +69,11 @@ impl Progress {
 
     /// True once: when every scope is settled. To be followed by [`set_synced`](Self::set_synced).
     pub(super) fn has_just_settled(&self) -> bool {
-        *self.sync.borrow() == Synced::Pending
-            && self.scopes.lock().iter().all(|scope| scope.is_settled)
+        self.now() == Synced::Pending && self.scopes.lock().iter().all(|scope| scope.is_settled)
     }
 
     pub(super) fn set_synced(&self) {
-        self.sync.send_if_modified(|sync| {
+        self.sync.update(|sync| {
             let is_news = *sync == Synced::Pending;
             if is_news {
                 *sync = Synced::Done;
@@ -84,15 +83,16 @@ impl Progress {
     }
 
     pub(super) fn stop(&self) {
-        self.sync.send_replace(Synced::Stopped);
+        self.sync.set(Synced::Stopped);
     }
 
-    pub(super) fn sync(&self) -> watch::Receiver<Synced> {
-        self.sync.subscribe()
+    /// Waits until it is not [`Pending`](Synced::Pending) any more.
+    pub(super) async fn settled(&self) -> Synced {
+        self.sync.wait_for(|sync| *sync != Synced::Pending).await
     }
 
     pub(super) fn now(&self) -> Synced {
-        *self.sync.borrow()
+        self.sync.get()
     }
 
     /// Is every scope listed, and its kind there?

@@ -135,10 +135,8 @@ impl Registration {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) -> Result<(), Error> {
-        let mut standing = self.listener.standing();
         let over = |standing: &Standing| standing.is_synced || standing.life == Life::Ended;
-        let is_synced = standing.wait_for(over).await.is_ok_and(|standing| standing.is_synced);
-        if is_synced {
+        if self.listener.stands(over).await.is_synced {
             return Ok(());
         }
         let text = format!(
@@ -156,12 +154,14 @@ impl Registration {
     /// Safe: the listener is removed by the first poll, a later call waits for the rest.
     pub async fn remove(&self) {
         self.take_out();
-        let mut standing = self.listener.standing();
-        // The sender lives in the listener: this cannot fail.
-        let _ = standing.wait_for(|standing| standing.life == Life::Ended).await;
+        self.listener.stands(|standing| standing.life == Life::Ended).await;
     }
 
     /// Leaves the listener registered for as long as the informer runs for others.
+    ///
+    /// A listener that holds a [`Store`](crate::store::Store) or an
+    /// [`Informer`](super::Informer) of the same cache is such an other: it keeps its own informer
+    /// going until the registry stops. Let it hold [`Store::unheld`](crate::store::Store::unheld).
     pub fn keep(mut self) {
         self.is_kept = true;
     }

@@ -6,8 +6,6 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -16,44 +14,15 @@ use super::invalid::InvalidReport;
 use super::lease::Lease;
 use super::options::sorted;
 use super::progress::Synced;
+use super::selection::{Selection, Sources, api_sources};
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::reflector::{ApiSource, Habits, ListWatch};
+use crate::reflector::Habits;
 use crate::resource::{ClusterId, Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
 use crate::store::{self, Representation};
-
-/// What an informer wants to read.
-#[derive(Clone, Copy, Debug)]
-pub struct Selection<'a> {
-    /// The kind.
-    pub info: &'a ResourceInfo,
-    /// One namespace, or all.
-    pub namespace: Option<&'a str>,
-    /// Labels and fields, the form in which objects are kept, the longest frame.
-    pub options: &'a CacheOptions,
-}
-
-impl Selection<'_> {
-    /// The selector of labels, if there is one.
-    pub fn labels(&self) -> Option<&str> {
-        self.options.labels.as_deref()
-    }
-
-    /// The selector of fields, if there is one.
-    pub fn fields(&self) -> Option<&str> {
-        self.options.fields.as_deref()
-    }
-
-    /// Is nothing but metadata kept, so that nothing else needs to be read?
-    pub fn is_metadata_only(&self) -> bool {
-        self.options.representation == Representation::Metadata && self.options.transform.is_none()
-    }
-}
-
-/// Makes what an informer reads from.
-pub type Sources = Box<dyn Fn(Selection<'_>) -> Arc<dyn ListWatch> + Send + Sync>;
+use crate::sync::{Mutex, Notify, Posted};
 
 /// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
 ///
@@ -74,7 +43,7 @@ pub(super) struct Inner {
     asked_for: Notify,
     /// Ends every informer.
     stop: CancellationToken,
-    phase: watch::Sender<Phase>,
+    phase: Posted<Phase>,
     reports: Arc<Reports>,
 }
 
@@ -163,7 +132,7 @@ impl InformerRegistry {
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
                 stop: CancellationToken::new(),
-                phase: watch::Sender::new(Phase::New),
+                phase: Posted::new(Phase::New),
                 reports: Arc::default(),
             }),
         }
@@ -328,7 +297,7 @@ impl InformerRegistry {
     /// [`shutdown`](Self::shutdown); returns when their tasks have ended. A second call, at the same
     /// time or later, returns at once.
     pub async fn run(&self, stop: CancellationToken) {
-        let is_first = self.inner.phase.send_if_modified(|phase| {
+        let is_first = self.inner.phase.update(|phase| {
             let is_new = *phase == Phase::New;
             if is_new {
                 *phase = Phase::Running;
@@ -367,12 +336,10 @@ impl InformerRegistry {
     /// Safe: the informers stop anyway.
     pub async fn shutdown(&self) {
         self.inner.stop.cancel();
-        let mut phase = self.inner.phase.subscribe();
-        if *phase.borrow() == Phase::New {
+        if self.inner.phase.get() == Phase::New {
             drop(Ending(Arc::clone(&self.inner)));
         }
-        // The sender lives in `inner`: this cannot fail.
-        let _ = phase.wait_for(|phase| *phase == Phase::Ended).await;
+        self.inner.phase.wait_for(|phase| *phase == Phase::Ended).await;
     }
 
     /// Waits until every informer in use that is not optional has its first list, or has stopped. A
@@ -388,8 +355,7 @@ impl InformerRegistry {
                 .into_iter()
                 .find(|core| !core.options.is_optional && core.progress.now() == Synced::Pending);
             let Some(core) = pending else { return };
-            // The sender lives in `core`: this cannot fail.
-            let _ = core.sync().wait_for(|sync| *sync != Synced::Pending).await;
+            core.progress.settled().await;
         }
     }
 
@@ -443,15 +409,6 @@ impl InformerRegistry {
         let informers = self.inner.informers.lock();
         informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
     }
-}
-
-fn api_sources(client: Client) -> Sources {
-    Box::new(move |wanted| {
-        let source = ApiSource::new(client.clone(), wanted.info.clone());
-        let source = source.namespace(wanted.namespace);
-        let source = source.labels(wanted.labels()).fields(wanted.fields());
-        Arc::new(source.metadata_only(wanted.is_metadata_only()))
-    })
 }
 
 /// Values of one type are of no use to another.
@@ -515,6 +472,6 @@ impl Drop for Ending {
             informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
         };
         cores.iter().for_each(|core| core.end());
-        self.0.phase.send_replace(Phase::Ended);
+        self.0.phase.set(Phase::Ended);
     }
 }

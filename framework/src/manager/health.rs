@@ -7,9 +7,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::InformerRegistry;
+use crate::informer::{InformerRegistry, InformerStatus};
 use crate::leader::{Elector, Leadership, LeaseGate};
+use crate::reflector::State;
 
+/// Servers send a bookmark about once a minute: what is older than three is told.
+const LAGS: Duration = Duration::from_secs(180);
 /// A lease that ended so long ago, while this process still believes in it, means a stuck election.
 const STUCK: Duration = Duration::from_secs(20);
 
@@ -80,11 +83,7 @@ impl Vitals {
         for informer in self.informers.status() {
             let name = format!("cache {}", informer.name);
             checks.push(if informer.synced {
-                let invalid = match informer.invalid {
-                    0 => String::new(),
-                    n => format!(", {n} of them do not decode"),
-                };
-                passed(&name, &format!("{} objects{invalid}", informer.objects))
+                passed(&name, &cached(&informer))
             } else if informer.is_optional {
                 passed(&name, &format!("optional, not there: {}", informer.state))
             } else {
@@ -103,6 +102,25 @@ impl Vitals {
         }
         Readiness { checks }
     }
+}
+
+/// What a filled cache holds, and how old that may be. A cache that lags stays ready: one that many
+/// replicas lose at once would take all of them out of service, and what it shows is still the best
+/// there is. Alarms look at the metrics of the same name.
+fn cached(informer: &InformerStatus) -> String {
+    let mut text = format!("{} objects", informer.objects);
+    if informer.invalid > 0 {
+        let _ = write!(text, ", {} of them do not decode", informer.invalid);
+    }
+    if informer.state != State::Watching.to_string() {
+        let _ = write!(text, ", {}", informer.state);
+    }
+    for (what, age) in [("newest version", informer.age), ("last word", informer.heard)] {
+        if let Some(age) = age.filter(|age| *age >= LAGS) {
+            let _ = write!(text, ", {what} {} s ago", age.as_secs());
+        }
+    }
+    text
 }
 
 fn passed(name: &str, detail: &str) -> Check {
@@ -143,3 +161,38 @@ pub(super) fn chosen(checks: Vec<Check>, only: Option<&str>, excluded: &[String]
 
 /// What the probe and metrics servers answer from.
 pub(super) type SharedVitals = Arc<Vitals>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::ResourceInfo;
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    fn status(state: &str, age: u64, heard: u64) -> InformerStatus {
+        InformerStatus {
+            name: "configmaps".to_owned(),
+            info: ResourceInfo::of::<ConfigMap>(),
+            is_optional: false,
+            synced: true,
+            state: state.to_owned(),
+            objects: 3,
+            invalid: 0,
+            resource_version: "7".to_owned(),
+            age: Some(Duration::from_secs(age)),
+            heard: Some(Duration::from_secs(heard)),
+            queued: 0,
+            listeners: Vec::new(),
+        }
+    }
+
+    /// B15, A15: what lags or is refused is said, and takes nobody out of service.
+    #[test]
+    fn b15_readiness_tells_how_old_a_cache_is_when_it_lags() {
+        assert_eq!(cached(&status("watching", 170, 20)), "3 objects");
+        let lags = "3 objects, newest version 200 s ago";
+        assert_eq!(cached(&status("watching", 200, 20)), lags);
+        let away = cached(&status("retrying: refused", 900, 880));
+        let told = "3 objects, retrying: refused, newest version 900 s ago, last word 880 s ago";
+        assert_eq!(away, told);
+    }
+}

@@ -228,6 +228,15 @@ pub static INFORMER_AGE: Def = Def {
     labels: &["name", "group", "version", "resource"],
     shape: Shape::Gauge,
 };
+/// `windlass_informer_silence_seconds`: seconds since anything came from the server, by a list or a
+/// watch. It grows with the age of the newest version when the server or the way to it is gone, and
+/// stays small when only the versions stand still.
+pub static INFORMER_SILENCE: Def = Def {
+    name: "windlass_informer_silence_seconds",
+    help: "Seconds since anything came from the server",
+    labels: &["name", "group", "version", "resource"],
+    shape: Shape::Gauge,
+};
 /// `windlass_informer_listener_waiting_keys`: keys that wait to be told to listeners, all together.
 pub static INFORMER_WAITING: Def = Def {
     name: "windlass_informer_listener_waiting_keys",
@@ -320,6 +329,7 @@ pub static ALL: &[&Def] = &[
     &INFORMER_QUEUED,
     &INFORMER_VERSION,
     &INFORMER_AGE,
+    &INFORMER_SILENCE,
     &INFORMER_WAITING,
     &INFORMER_RELISTS,
     &INFORMER_WATCHES,

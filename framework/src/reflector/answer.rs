@@ -1,11 +1,10 @@
 //! What follows from a setback.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::reflector::Trouble;
-use super::setback::Setback;
+use super::setback::{EXPIRED, Setback};
 use super::target::Target;
 use super::{LONGEST_RETRY_AFTER, MOST_FAILED_LISTS, Reflector, State};
 use crate::client::Verb;
@@ -25,7 +24,7 @@ impl<T: Target> Reflector<T> {
             Setback::InPart => self.list_again("in_part", None),
             Setback::Unsupported(why) => {
                 tracing::info!(resource = self.what, why, "no streaming lists: listing in pages");
-                self.habits.streaming_lists.store(false, Ordering::Relaxed);
+                self.habits.refused_stream(self.seams.clock.now());
                 self.list_again(self.cause, None)
             }
             Setback::Failed(why) => Some(self.failed(why)),
@@ -86,6 +85,10 @@ impl<T: Target> Reflector<T> {
             self.needs_consistent = true;
             return self.list_again(cause, None);
         }
+        if cause == EXPIRED && self.may_list_at_once() {
+            tracing::debug!(resource = self.what, why, "listed again");
+            return self.list_again(cause, None);
+        }
         let mut state = State::Retrying(why);
         if self.position.resume().is_none() {
             state = self.failed_list(state);
@@ -93,6 +96,19 @@ impl<T: Target> Reflector<T> {
         let pause = self.backoff.pause(self.lived);
         let pause = self.trouble(state, pause);
         self.list_again(cause, Some(pause))
+    }
+
+    /// B2: a version that has become too old is nobody's failure, and a pause would only make the
+    /// view older. True unless that was answered at once shortly before: a server that forgets
+    /// faster than it is read is listed with the pauses of a failing one.
+    fn may_list_at_once(&mut self) -> bool {
+        let now = self.seams.clock.now();
+        let is_first = self.expired_at.is_none_or(|at| now >= at + self.options.quiet);
+        let may = is_first && self.position.resume().is_some();
+        if may {
+            self.expired_at = Some(now);
+        }
+        may
     }
 
     /// B4: a list that fails again and again is more than a hiccup.

@@ -16,6 +16,7 @@ mod api_source;
 mod backoff;
 mod expect;
 mod feed;
+mod habits;
 mod handoff;
 mod list;
 mod memory;
@@ -48,8 +49,9 @@ pub use status::{Freshness, State, Status};
 pub use target::{Seen, Step, StoreTarget, Target};
 
 pub(crate) use feed::{Feed, Sink};
+pub(crate) use habits::Habits;
 pub(crate) use handoff::{Handoff, StoreDelta};
-pub(crate) use reflector::{Habits, Wiring};
+pub(crate) use reflector::Wiring;
 
 /// A request that brought nothing for so long has failed.
 const NO_PROGRESS: Duration = Duration::from_secs(30);

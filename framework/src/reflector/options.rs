@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::NO_PROGRESS;
+
 /// Items a page, as kubectl and client-go ask for.
 pub(super) const PAGE: u32 = 500;
 /// The largest object that is taken, unless told otherwise: client-go's watch frames are limited so.
@@ -53,6 +55,11 @@ impl Default for ReflectorOptions {
 }
 
 impl ReflectorOptions {
+    /// A watch that brings nothing is given up within this: the server was asked to end it before.
+    pub(crate) fn longest_silence(&self) -> Duration {
+        self.min_watch_timeout.saturating_mul(2).saturating_add(NO_PROGRESS)
+    }
+
     /// The defaults.
     pub fn new() -> Self {
         Self::default()

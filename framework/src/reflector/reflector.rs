@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -12,6 +11,7 @@ use super::absence::Absence;
 use super::backoff::Backoff;
 use super::expect::Expected;
 use super::feed::Feed;
+use super::habits::Habits;
 use super::position::Position;
 use super::setback::Setback;
 use super::target::{StoreTarget, Target};
@@ -20,18 +20,6 @@ use crate::metrics::names;
 use crate::resource::{Resource, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::{self, Store};
-
-/// What one server has been found to speak; shared by all reflectors on it.
-#[derive(Debug)]
-pub(crate) struct Habits {
-    pub(super) streaming_lists: AtomicBool,
-}
-
-impl Default for Habits {
-    fn default() -> Self {
-        Self { streaming_lists: AtomicBool::new(true) }
-    }
-}
 
 /// Something went wrong, and what follows.
 #[derive(Clone, Debug)]
@@ -120,6 +108,8 @@ pub struct Reflector<T> {
     pub(super) doubts: u32,
     /// Since when watches end by internal errors.
     pub(super) internal_since: Option<Instant>,
+    /// When a watch was last told that its version is too old, and the list followed at once.
+    pub(super) expired_at: Option<Instant>,
     /// When to list again because the last list was complete in part only.
     pub(super) again_at: Option<Instant>,
     pub(super) resync_at: Option<Instant>,
@@ -210,6 +200,7 @@ impl<T: Target> Reflector<T> {
             absence: None,
             doubts: 0,
             internal_since: None,
+            expired_at: None,
             again_at: None,
             resync_at: None,
             lived: Duration::ZERO,
@@ -299,7 +290,7 @@ impl<T: Target> Reflector<T> {
     fn lists_by_stream(&self) -> bool {
         self.options.streaming
             && self.source.streams_lists()
-            && self.habits.streaming_lists.load(Ordering::Relaxed)
+            && self.habits.streams_lists(self.seams.clock.now())
             && self.broken_streams < MOST_BROKEN_STREAMS
     }
 

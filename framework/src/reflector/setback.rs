@@ -21,7 +21,7 @@ pub(crate) enum Setback {
     /// As `Failed`, but said by the server: 500.
     Internal(String),
     /// The version cannot be used any more: list again, after a pause unless it was a list that named
-    /// the version.
+    /// the version, or a watch whose version has become too old.
     Stale { cause: &'static str, why: String },
     /// The server asks to slow down.
     Throttled { after: Option<Duration>, why: String },
@@ -49,6 +49,9 @@ impl During {
     }
 }
 
+/// Cause of a list: the version has become too old.
+pub(super) const EXPIRED: &str = "expired";
+
 /// Said on a watch when an object that the server cannot read was deleted without being read: no
 /// event tells which.
 const STORAGE_READ_ERROR: &str = "StorageReadError";
@@ -60,7 +63,7 @@ pub(crate) fn judge(error: &Error, during: During) -> Setback {
         return Setback::Stale { cause: "too_large", why };
     }
     match error.kind() {
-        ErrorKind::Expired => Setback::Stale { cause: "expired", why },
+        ErrorKind::Expired => Setback::Stale { cause: EXPIRED, why },
         ErrorKind::NotFound => Setback::Absent(why),
         ErrorKind::Forbidden => Setback::Refused { verb: Some(during.verb()), why },
         ErrorKind::Unauthorized => Setback::Refused { verb: None, why },

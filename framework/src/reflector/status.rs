@@ -3,8 +3,9 @@
 use std::fmt;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
 use tokio::time::Instant;
+
+use crate::sync::Posted;
 
 /// What a reflector does or waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,13 +57,13 @@ pub struct Freshness {
 pub struct Status {
     /// `websites.example.dev in "shop"`, for the log.
     what: String,
-    state: watch::Sender<State>,
+    state: Posted<State>,
     freshness: Mutex<Freshness>,
 }
 
 impl Status {
     pub(crate) fn new(what: String) -> Self {
-        Self { what, state: watch::Sender::new(State::Idle), freshness: Mutex::default() }
+        Self { what, state: Posted::new(State::Idle), freshness: Mutex::default() }
     }
 
     /// What is read, for people.
@@ -72,7 +73,7 @@ impl Status {
 
     /// What it does now.
     pub fn get(&self) -> State {
-        self.state.borrow().clone()
+        self.state.get()
     }
 
     /// When it last heard of the server.
@@ -86,14 +87,7 @@ impl Status {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
-        let mut states = self.state.subscribe();
-        loop {
-            let state = states.borrow_and_update().clone();
-            // The sender lives in `self`: it does not go away.
-            if wanted(&state) || state == State::Stopped || states.changed().await.is_err() {
-                return state;
-            }
-        }
+        self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
     }
 
     /// Bytes came at `now`.
@@ -107,7 +101,7 @@ impl Status {
 
     /// Sets the state and logs it if it is of another kind than before.
     pub(crate) fn set(&self, state: State) {
-        let before = self.state.send_replace(state.clone());
+        let before = self.state.set(state.clone());
         if std::mem::discriminant(&before) == std::mem::discriminant(&state) {
             tracing::debug!(resource = %self.what, %state, "cache");
             return;

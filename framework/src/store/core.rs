@@ -290,6 +290,12 @@ impl Core {
         }
     }
 
+    /// A watch may be silent for `silence`: own writes that it has not shown are remembered for
+    /// twice as long, so that there is time to connect and to list anew.
+    pub(crate) fn silent_for_at_most(&self, silence: std::time::Duration) {
+        self.state.write().own.keep_for(silence.saturating_mul(2));
+    }
+
     /// This process deleted the object of that uid.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();

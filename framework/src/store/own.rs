@@ -13,8 +13,8 @@ use crate::resource::ObjectKey;
 
 /// So long an own write counts before the watch has confirmed it.
 pub(crate) const OWN_WRITE_VALID: Duration = Duration::from_secs(10);
-/// So long an unconfirmed write is remembered as stale, then it is forgotten.
-const OWN_WRITE_KEPT: Duration = Duration::from_secs(600);
+/// So long an unconfirmed write is remembered as stale, unless told otherwise.
+const OWN_WRITE_KEPT: Duration = Duration::from_secs(1260);
 
 #[derive(Debug)]
 struct Own {
@@ -37,9 +37,18 @@ impl std::fmt::Debug for Written {
 }
 
 /// Own writes by key; small, because the watch takes them out again.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Overlay {
     writes: BTreeMap<ObjectKey, Own>,
+    /// So long an unconfirmed write is remembered as stale, then it is forgotten. Longer than a
+    /// watch can be silent, or a write that was never shown would pass for confirmed.
+    kept: Duration,
+}
+
+impl Default for Overlay {
+    fn default() -> Self {
+        Self { writes: BTreeMap::new(), kept: OWN_WRITE_KEPT }
+    }
 }
 
 impl Overlay {
@@ -150,7 +159,12 @@ impl Overlay {
         self.writes.retain(|key, _| !within(key));
     }
 
+    /// How long an unconfirmed write is remembered.
+    pub(crate) fn keep_for(&mut self, kept: Duration) {
+        self.kept = kept;
+    }
+
     fn prune(&mut self, now: Instant) {
-        self.writes.retain(|_, own| now < own.at + OWN_WRITE_KEPT);
+        self.writes.retain(|_, own| now < own.at + self.kept);
     }
 }

@@ -72,6 +72,15 @@ impl<K: Resource> Store<K> {
         Self { holder: Some(holder), ..self }
     }
 
+    /// The same cache, without keeping its informer going: once nobody else uses it, it shows what
+    /// it showed last. For whoever is held by the informer itself, such as a listener that is
+    /// [kept](crate::informer::Registration::keep) and reads the cache that it listens to: with an
+    /// ordinary store in hand the two would keep each other for as long as the registry runs.
+    #[must_use]
+    pub fn unheld(&self) -> Self {
+        Self { core: Arc::clone(&self.core), holder: None, kind: PhantomData }
+    }
+
     pub(super) fn core(&self) -> &Core {
         &self.core
     }

@@ -107,6 +107,7 @@ impl Stage {
             seams,
             reconciles: Arc::default(),
             stop: Arc::default(),
+            namespaces: Arc::default(),
         };
         let running = tokio::spawn({
             let worker = worker.clone();

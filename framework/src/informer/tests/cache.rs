@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::informer::CacheOptions;
 use crate::metrics::names;
+use crate::reflector::ReflectorOptions;
 use crate::resource::{DynamicObject, ResourceInfo};
 
 /// G-C7.
@@ -181,4 +183,38 @@ async fn namespaces_are_read_apart_and_a_list_of_one_deletes_nothing_of_another(
     .await;
     stop.cancel();
     task.await.unwrap();
+}
+
+/// G-C8: while a watch is silent nothing tells whether a write was overtaken. What is remembered of
+/// a write outlives the longest silence, whatever that is set to.
+#[tokio::test(start_paused = true)]
+async fn g_c8_a_write_that_a_silent_watch_has_not_shown_is_stale_until_the_watch_is_given_up() {
+    for minutes in [5, 60] {
+        let server = Server::new();
+        server.put("a", data("1"));
+        let registry = registry(&server, &seams(), &[]);
+        let timeout = Duration::from_secs(60 * minutes);
+        let reading = ReflectorOptions::new().min_watch_timeout(timeout);
+        let informer =
+            registry.informer_with::<ConfigMap>(CacheOptions::default().reading(reading));
+        let stop = CancellationToken::new();
+        let task = run(&registry, &stop);
+        informer.synced().await.unwrap();
+        let key = ObjectKey::new(Some("n"), "a");
+        let mut mine = (*informer.store().get(&key).unwrap().get().unwrap()).clone();
+        mine.metadata.resource_version = Some("900".to_owned());
+        informer.wrote(&mine).unwrap();
+        // As long as a silent watch is waited for, and the list that may follow it.
+        tokio::time::sleep(timeout * 2 + Duration::from_secs(90)).await;
+        mine.metadata.name = Some("b".to_owned());
+        informer.wrote(&mine).unwrap();
+        assert!(informer.store().is_stale(&key), "{minutes}");
+        assert_eq!(informer.store().stats().own_writes, 2);
+        // It is not kept for ever either.
+        tokio::time::sleep(timeout * 3).await;
+        informer.wrote(&mine).unwrap();
+        assert_eq!(informer.store().stats().own_writes, 1);
+        stop.cancel();
+        task.await.unwrap();
+    }
 }

@@ -26,6 +26,7 @@ mod faults;
 mod frames;
 mod invalid;
 mod listeners;
+mod order;
 mod registries;
 mod requests;
 mod server;

@@ -5,7 +5,7 @@ use k8s_openapi::api::core::v1::Secret;
 use super::*;
 use crate::informer::CacheOptions;
 use crate::metrics::names;
-use crate::reflector::script::Answer;
+use crate::reflector::script::{Answer, bookmark};
 use crate::resource::{DynamicObject, ResourceInfo};
 
 fn maps() -> ResourceInfo {
@@ -271,4 +271,66 @@ async fn b15_the_age_of_the_newest_version_is_measured() {
     assert!(age() < 0.1 && rig.status().age < Some(Duration::from_secs(1)), "{}", age());
     rig.stop.cancel();
     task.await.unwrap();
+}
+
+/// B15: whether the server is silent, or only its versions stand still.
+#[tokio::test(start_paused = true)]
+async fn b15_the_time_since_the_server_was_heard_of_is_measured() {
+    let server = Server::new();
+    server.script(|_, _| Some(Answer::Never));
+    let rig = Rig::start(server);
+    let labels = ["ConfigMap", "", "v1", "configmaps"];
+    let level = |def| rig.seams.metrics.level(def, &labels).expect("it is measured");
+    tokio::time::sleep(Duration::from_secs(25)).await;
+    assert_eq!(rig.status().heard, None);
+    assert!((20.0..=25.5).contains(&level(&names::INFORMER_SILENCE)), "it was never heard of");
+    rig.server.heal();
+    rig.informer.synced().await.unwrap();
+    tokio::time::sleep(Duration::from_secs(90)).await;
+    assert!(rig.status().heard >= Some(Duration::from_secs(90)));
+    assert!((85.0..=90.5).contains(&level(&names::INFORMER_SILENCE)));
+    // A frame of a version that is known.
+    rig.server.send(&bookmark(5, false));
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    assert!(rig.status().heard < Some(Duration::from_secs(7)));
+    assert!(level(&names::INFORMER_SILENCE) < 7.0, "{}", level(&names::INFORMER_SILENCE));
+    assert!(level(&names::INFORMER_AGE) >= 90.0, "{}", level(&names::INFORMER_AGE));
+    drop(rig.informer);
+    drop(rig.listening);
+    assert_eq!(rig.seams.metrics.level(&names::INFORMER_SILENCE, &labels), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it_going() {
+    let servers = Servers::start(&seams());
+    let listen = |is_held: bool| {
+        let informer = servers.registry.informer::<ConfigMap>();
+        let store = if is_held { informer.store() } else { informer.store().unheld() };
+        let memory = Arc::downgrade(&informer.lease.core().store);
+        (informer.on_change(move |_| drop(store.len())), memory)
+    };
+    let objects = || servers.registry.status().len();
+    // A registration that is dropped takes its listener along, and what that holds.
+    for is_held in [true, false] {
+        let (listening, memory) = listen(is_held);
+        listening.synced().await.unwrap();
+        drop(listening);
+        eventually("the cache goes", || objects() == 0 && memory.strong_count() == 0).await;
+    }
+    // One that is kept stays for as long as others use the cache.
+    let user = servers.registry.informer::<ConfigMap>();
+    let (listening, memory) = listen(false);
+    listening.synced().await.unwrap();
+    listening.keep();
+    assert_eq!(objects(), 1);
+    drop(user);
+    eventually("the cache goes", || objects() == 0 && memory.strong_count() == 0).await;
+    // What is documented of `keep`: a held store is such another.
+    let (listening, memory) = listen(true);
+    listening.synced().await.unwrap();
+    listening.keep();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(objects(), 1);
+    servers.end().await;
+    eventually("the registry's end breaks the circle", || memory.strong_count() == 0).await;
 }

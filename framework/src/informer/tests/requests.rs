@@ -1,7 +1,14 @@
 //! Which requests the cache makes, and when.
 
+use std::pin::Pin;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use super::*;
+use crate::client::{BoxIo, Client, Connect};
+use crate::informer::CacheOptions;
 use crate::reflector::script::{Answer, bookmark, frame, status};
+use crate::store::Representation;
 
 fn reads(server: &Server) -> Vec<Read> {
     server.requests().into_iter().map(|(_, read)| read).collect()
@@ -191,4 +198,76 @@ async fn a_list_without_progress_is_given_up() {
     let took = started.elapsed();
     assert!((Duration::from_secs(60)..Duration::from_secs(70)).contains(&took), "{took:?}");
     assert_eq!(rig.told.take(), ["*a=1"]);
+}
+
+/// An API server that speaks as little HTTP as the cache needs, and keeps what it was asked.
+#[derive(Debug, Default)]
+struct Wire(Arc<Mutex<Vec<String>>>);
+
+impl Connect for Wire {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = std::io::Result<BoxIo>> + Send + '_>> {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        tokio::spawn(serve(theirs, Arc::clone(&self.0)));
+        Box::pin(async { Ok(Box::new(ours) as BoxIo) })
+    }
+}
+
+async fn serve(mut io: tokio::io::DuplexStream, asked: Arc<Mutex<Vec<String>>>) {
+    let whole = |code: u16, body: &str| {
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
+    };
+    let mut head = Vec::new();
+    while let Ok(byte) = io.read_u8().await {
+        head.push(byte);
+        if !head.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        let text = String::from_utf8(std::mem::take(&mut head)).expect("a head is text");
+        let answer = if text.contains("sendInitialEvents") {
+            whole(422, r#"{"kind":"Status","code":422,"reason":"Invalid"}"#)
+        } else if text.contains("watch=true") {
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_owned()
+        } else {
+            whole(200, r#"{"metadata":{"resourceVersion":"7"},"items":[]}"#)
+        };
+        asked.lock().push(text);
+        io.write_all(answer.as_bytes()).await.expect("the client listens");
+    }
+}
+
+/// A server that can leaves out what the cache would throw away.
+#[tokio::test(start_paused = true)]
+async fn a_cache_of_metadata_asks_for_metadata_alone_in_lists_streams_and_watches() {
+    let accepts = |head: &str| {
+        let lines = head.lines().filter_map(|line| line.split_once(": "));
+        let accept = lines.filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
+        accept.map(|(_, value)| value.to_owned()).collect::<Vec<_>>()
+    };
+    for is_metadata in [true, false] {
+        let wire = Wire::default();
+        let asked = Arc::clone(&wire.0);
+        let client = Client::over(Arc::new(wire), seams());
+        let registry = InformerRegistry::new(client, Vec::new());
+        let mut options = CacheOptions::default();
+        if is_metadata {
+            options = options.representation(Representation::Metadata);
+        }
+        let _informer = registry.informer_with::<ConfigMap>(options);
+        let stop = CancellationToken::new();
+        let task = run(&registry, &stop);
+        eventually("stream, list and watch are asked for", || asked.lock().len() == 3).await;
+        let kinds = ["PartialObjectMetadata", "PartialObjectMetadataList", "PartialObjectMetadata"];
+        for (head, kind) in asked.lock().iter().zip(kinds) {
+            let json = "application/json";
+            let wanted = format!("{json};as={kind};v=v1;g=meta.k8s.io,{json}");
+            let wanted = if is_metadata { vec![wanted] } else { accepts(head) };
+            assert_eq!(accepts(head), wanted, "{head}");
+            assert_eq!(head.contains("PartialObjectMetadata"), is_metadata, "{head}");
+        }
+        stop.cancel();
+        task.await.unwrap();
+    }
 }

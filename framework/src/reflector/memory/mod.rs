@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use self::world::World;
 use super::source::{Chunks, ListWatch, Opening, Read};
+use crate::clock::Clock;
 use crate::error::{ApiStatus, Error, ErrorKind};
 use crate::resource::ResourceInfo;
 
@@ -96,6 +97,7 @@ pub struct MemorySource {
     info: ResourceInfo,
     namespace: Option<String>,
     streams_lists: bool,
+    clock: Clock,
 }
 
 impl fmt::Debug for MemorySource {
@@ -112,7 +114,13 @@ impl MemorySource {
     /// An empty one, at version 10.
     pub fn new(info: ResourceInfo) -> Self {
         let world = Arc::new(Mutex::new(World::new(&info)));
-        Self { world, info, namespace: None, streams_lists: true }
+        Self { world, info, namespace: None, streams_lists: true, clock: Clock::system() }
+    }
+
+    /// The clock by which [`requests`](Self::requests) are dated. Default: the machine's.
+    #[must_use]
+    pub fn clock(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// The same server, of which only this namespace is read.
@@ -220,7 +228,7 @@ impl ListWatch for MemorySource {
     fn open(&self, read: Read) -> Opening<'_> {
         let (script, number) = {
             let mut world = self.world.lock();
-            let number = world.note(read.clone());
+            let number = world.note(self.clock.now(), read.clone());
             (world.script.clone(), number)
         };
         // User code, outside of the lock.

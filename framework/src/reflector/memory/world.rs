@@ -205,10 +205,10 @@ impl World {
     }
 
     /// Remembers a request; returns how many there were before.
-    pub(super) fn note(&mut self, read: Read) -> usize {
+    pub(super) fn note(&mut self, now: Instant, read: Read) -> usize {
         let number = self.asked;
         self.asked += 1;
-        self.requests.push_back((Instant::now(), read));
+        self.requests.push_back((now, read));
         if self.requests.len() > MOST_REQUESTS {
             self.requests.pop_front();
         }

@@ -187,6 +187,34 @@ async fn b2_a_history_that_is_gone_is_answered_by_a_list_that_finds_what_was_mis
 }
 
 #[tokio::test(start_paused = true)]
+async fn b2_a_version_that_is_too_old_is_listed_anew_at_once_and_with_pauses_when_that_repeats() {
+    let at_once = Duration::from_millis(5);
+    let rig = Rig::synced(source(), ReflectorOptions::new().streaming(false)).await;
+    rig.asked(2).await;
+    rig.source.send(error_frame(410, "Expired"));
+    let took = eventually("it is listed", || rig.lists() == 2).await;
+    assert!(took <= at_once && rig.troubles.lock().is_empty(), "{took:?}");
+
+    let always = |read: &Read| matches!(read, Read::Watch { .. });
+    rig.source.script(move |_, read| {
+        always(read).then(|| body(&[error_frame(410, "Expired")])).flatten()
+    });
+    rig.source.close_watches();
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    let lists = rig.lists();
+    assert!((10..100).contains(&lists), "{lists}");
+    assert!(!rig.troubles.lock().is_empty());
+
+    rig.source.heal();
+    rig.watching().await;
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    let lists = rig.lists();
+    rig.source.send(error_frame(410, "Expired"));
+    let took = eventually("it is listed", || rig.lists() > lists).await;
+    assert!(took <= at_once, "after a time in health it is a first one: {took:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
     for (code, reason, lists, cause) in [
         (500, "InternalError", 1, ""),

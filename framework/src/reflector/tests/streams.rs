@@ -127,3 +127,33 @@ async fn mechanism_57_it_stops_before_and_after_the_end_mark() {
         assert_eq!(source.watches(), 0);
     }
 }
+
+/// B5: what is remembered of a server is not remembered for ever.
+#[tokio::test(start_paused = true)]
+async fn b5_a_refusal_of_streaming_lists_counts_for_an_hour() {
+    let source = source();
+    source.script(|_, read| is_stream(read).then(|| Answer::status(422, "Invalid")));
+    let rig = Rig::synced(source, ReflectorOptions::new()).await;
+    let streams = || rig.reads().iter().filter(|read| is_stream(read)).count();
+    let relist = async || {
+        let lists = rig.lists();
+        rig.source.expire();
+        rig.source.close_watches();
+        eventually("it is listed again", || rig.lists() > lists).await;
+        rig.watching().await;
+    };
+    tokio::time::sleep(Duration::from_secs(3500)).await;
+    relist().await;
+    assert_eq!(streams(), 1, "it is not asked again for what it refused");
+    tokio::time::sleep(Duration::from_secs(200)).await;
+    relist().await;
+    assert_eq!(streams(), 2, "it may have learned it");
+    relist().await;
+    assert_eq!(streams(), 2, "and refused it again");
+    tokio::time::sleep(Duration::from_secs(3700)).await;
+    rig.source.heal();
+    relist().await;
+    assert_eq!(streams(), 3);
+    relist().await;
+    assert_eq!(streams(), 4, "a server that streams goes on streaming");
+}

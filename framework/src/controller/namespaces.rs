@@ -1,0 +1,240 @@
+//! Keys whose reconcile failed because a namespace is being deleted, or is not there: they are tried
+//! again when that namespace goes or comes, and not only when their backoff is over.
+//!
+//! Such a namespace is watched alone, by its name, for as long as a key waits for it. Where the
+//! operator may not read namespaces the backoff is all there is.
+//!
+//! No retry for a namespace that merely changes, and none twice for one and the same state of it: a
+//! server whose memory of namespaces lags is not asked in a loop.
+
+use std::collections::BTreeMap;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+
+use k8s_openapi::api::core::v1::Namespace;
+
+use super::Failure;
+use super::failure::Retry;
+use crate::error::{Error, MissingNamespace};
+use crate::informer::{CacheOptions, Informer, InformerRegistry, Registration};
+use crate::resource::{ObjectKey, Selector};
+use crate::store::Representation;
+use crate::sync::{Mutex, Notify};
+use crate::workqueue::WorkQueue;
+
+/// Namespaces that are watched at once, and keys that wait for one of them. What is beyond has its
+/// backoff.
+const MOST_NAMESPACES: usize = 16;
+const MOST_KEYS: usize = 4096;
+
+/// What is known of a namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Door {
+    /// Not read yet.
+    Unknown,
+    Absent,
+    /// Being deleted.
+    Closing,
+    /// There; its uid.
+    Open(String),
+}
+
+/// The keys of one controller that wait for a namespace.
+#[derive(Default)]
+pub(super) struct Namespaces {
+    waiting: Mutex<BTreeMap<String, Waiting>>,
+    /// So that a reconcile that never met this takes no lock.
+    is_waited_for: AtomicBool,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// With what was known of the namespace when the key began to wait.
+    keys: BTreeMap<ObjectKey, Door>,
+    /// What is known now.
+    door: Option<Door>,
+}
+
+/// A namespace under watch.
+struct Watched {
+    informer: Informer<Namespace>,
+    _listening: Registration,
+    is_listed: bool,
+    /// The state for which keys were tried again last.
+    told: Option<Door>,
+}
+
+impl Namespaces {
+    /// The reconcile of `key` has failed: does it wait for a namespace?
+    pub(super) fn failed(&self, key: &ObjectKey, failure: &Failure) {
+        let obstacle = obstacle(failure).filter(|_| failure.retry != Retry::Never);
+        let Some(obstacle) = obstacle else { return self.ended(key) };
+        let namespace = obstacle.name.or(key.namespace()).unwrap_or_default();
+        if !is_label(namespace) {
+            return self.ended(key);
+        }
+        let mut waiting = self.waiting.lock();
+        remove(&mut waiting, key);
+        if waiting.len() >= MOST_NAMESPACES && !waiting.contains_key(namespace) {
+            return;
+        }
+        let waiting = waiting.entry(namespace.to_owned()).or_default();
+        if waiting.keys.len() < MOST_KEYS {
+            let unread = if obstacle.is_missing { Door::Absent } else { Door::Unknown };
+            let began = waiting.door.clone().unwrap_or(unread);
+            waiting.keys.insert(key.clone(), began);
+        }
+        self.is_waited_for.store(true, Ordering::SeqCst);
+        self.changed.notify_one();
+    }
+
+    /// A reconcile of `key` has ended in another way.
+    pub(super) fn ended(&self, key: &ObjectKey) {
+        if !self.is_waited_for.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut waiting = self.waiting.lock();
+        remove(&mut waiting, key);
+        self.is_waited_for.store(!waiting.is_empty(), Ordering::SeqCst);
+        self.changed.notify_one();
+    }
+
+    /// Watches what keys wait for, and has them tried again. Until it is dropped.
+    pub(super) async fn run(
+        self: Arc<Self>,
+        informers: InformerRegistry,
+        queue: WorkQueue<ObjectKey>,
+    ) {
+        let mut watched = BTreeMap::new();
+        loop {
+            self.choose(&informers, &mut watched);
+            for (namespace, watched) in &mut watched {
+                self.look(namespace, watched, &queue);
+            }
+            tokio::select! {
+                biased;
+                () = self.changed.notified() => {}
+                listed = first_list(&watched) => {
+                    watched.get_mut(&listed).into_iter().for_each(|watched| watched.is_listed = true);
+                }
+            }
+        }
+    }
+
+    /// Begins and ends watches.
+    fn choose(
+        self: &Arc<Self>,
+        informers: &InformerRegistry,
+        watched: &mut BTreeMap<String, Watched>,
+    ) {
+        let wanted: Vec<String> = self.waiting.lock().keys().cloned().collect();
+        watched.retain(|namespace, _| wanted.contains(namespace));
+        for namespace in wanted {
+            watched
+                .entry(namespace)
+                .or_insert_with_key(|namespace| self.watch(informers, namespace));
+        }
+    }
+
+    fn watch(self: &Arc<Self>, informers: &InformerRegistry, namespace: &str) -> Watched {
+        let options = CacheOptions::default()
+            .fields(format!("metadata.name={namespace}"))
+            .representation(Representation::Metadata)
+            .optional();
+        let informer = informers.informer_with::<Namespace>(options);
+        let waits = Arc::downgrade(self);
+        let listening = informer.listen().inline(Box::new(move |_| {
+            waits.upgrade().iter().for_each(|waits| waits.changed.notify_one());
+        }));
+        Watched { informer, _listening: listening, is_listed: false, told: None }
+    }
+
+    /// Has the keys tried again for which the namespace went or came since they began to wait.
+    fn look(&self, namespace: &str, watched: &mut Watched, queue: &WorkQueue<ObjectKey>) {
+        let door = watched.door();
+        let mut all = self.waiting.lock();
+        let Some(waiting) = all.get_mut(namespace) else { return };
+        waiting.door = Some(door.clone());
+        if !matches!(door, Door::Absent | Door::Open(_)) || watched.told.as_ref() == Some(&door) {
+            return;
+        }
+        let due = waiting.keys.iter().filter(|(_, began)| **began != door);
+        let due: Vec<ObjectKey> = due.map(|(key, _)| key.clone()).collect();
+        drop(all);
+        if due.is_empty() {
+            return;
+        }
+        tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
+        watched.told = Some(door);
+        // They go on waiting until their reconciles end.
+        queue.add_all(due);
+    }
+}
+
+impl Watched {
+    fn door(&self) -> Door {
+        if !self.is_listed {
+            return Door::Unknown;
+        }
+        // No other is selected.
+        match self.informer.store().select(None, &Selector::everything()).first() {
+            None => Door::Absent,
+            Some(found) if found.head().is_terminating() => Door::Closing,
+            Some(found) => Door::Open(found.head().uid().to_owned()),
+        }
+    }
+}
+
+/// Waits until one that has not been listed is; for ever when there is none.
+async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
+    let pending = watched.iter().filter(|(_, watched)| !watched.is_listed);
+    let mut lists: Vec<Pin<Box<dyn Future<Output = Option<String>> + Send + '_>>> = Vec::new();
+    for (namespace, watched) in pending {
+        lists.push(Box::pin(async {
+            let listed = watched.informer.synced().await;
+            listed.is_ok().then(|| namespace.clone())
+        }));
+    }
+    poll_fn(|cx| {
+        let mut listed = None;
+        lists.retain_mut(|list| match list.as_mut().poll(cx) {
+            Poll::Pending => true,
+            Poll::Ready(name) => {
+                listed = listed.take().or(name);
+                false
+            }
+        });
+        listed.map_or(Poll::Pending, Poll::Ready)
+    })
+    .await
+}
+
+fn remove(waiting: &mut BTreeMap<String, Waiting>, key: &ObjectKey) {
+    waiting.retain(|_, waiting| {
+        waiting.keys.remove(key);
+        !waiting.keys.is_empty()
+    });
+}
+
+/// What stood in the way, if it was a namespace.
+fn obstacle(failure: &Failure) -> Option<MissingNamespace<'_>> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(failure.cause());
+    while let Some(error) = cause {
+        let obstacle = error.downcast_ref::<Error>().and_then(Error::missing_namespace);
+        if obstacle.is_some() {
+            return obstacle;
+        }
+        cause = error.source();
+    }
+    None
+}
+
+/// What goes into a selector came from a server's text.
+fn is_label(name: &str) -> bool {
+    let is_fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !name.is_empty() && name.len() <= 63 && name.chars().all(is_fine)
+}

@@ -1,0 +1,31 @@
+//! Batches of the ordered queue, for several tasks.
+
+use std::fmt;
+
+use super::closed::Closed;
+use super::contract::{Outcome, Queue};
+use super::real_fifo::{RealDelta, RealFifo};
+use super::shared::Shared;
+
+impl<K: Ord + Clone + fmt::Debug, T: Clone> Shared<RealFifo<K, T>> {
+    /// [`pop`](Self::pop) for a batch; see [`RealFifo::take_batch`].
+    ///
+    /// # Errors
+    /// The queue is closed, and nothing waits.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is lost when it is dropped while it waits.
+    pub async fn pop_batch<E>(
+        &self,
+        most: usize,
+        process: impl FnOnce(&[RealDelta<K, T>], bool) -> Outcome<E>,
+    ) -> Result<Outcome<E>, Closed> {
+        let states =
+            |items: &Vec<RealDelta<K, T>>| items.iter().flat_map(RealFifo::states).collect();
+        let (taken, popping) = self.taken(|queue| queue.take_batch(most), states).await?;
+        let outcome = process(&taken.item, taken.is_initial);
+        let back = matches!(outcome, Outcome::Requeue).then_some(taken);
+        popping.end(|queue| back.into_iter().for_each(|taken| queue.give_back_batch(taken)));
+        Ok(outcome)
+    }
+}

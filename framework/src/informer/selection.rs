@@ -1,0 +1,50 @@
+//! What an informer reads, and from where.
+
+use std::sync::Arc;
+
+use super::CacheOptions;
+use crate::client::Client;
+use crate::reflector::{ApiSource, ListWatch};
+use crate::resource::ResourceInfo;
+use crate::store::Representation;
+
+/// What an informer wants to read.
+#[derive(Clone, Copy, Debug)]
+pub struct Selection<'a> {
+    /// The kind.
+    pub info: &'a ResourceInfo,
+    /// One namespace, or all.
+    pub namespace: Option<&'a str>,
+    /// Labels and fields, the form in which objects are kept, the longest frame.
+    pub options: &'a CacheOptions,
+}
+
+impl Selection<'_> {
+    /// The selector of labels, if there is one.
+    pub fn labels(&self) -> Option<&str> {
+        self.options.labels.as_deref()
+    }
+
+    /// The selector of fields, if there is one.
+    pub fn fields(&self) -> Option<&str> {
+        self.options.fields.as_deref()
+    }
+
+    /// Is nothing but metadata kept, so that nothing else needs to be read?
+    pub fn is_metadata_only(&self) -> bool {
+        self.options.representation == Representation::Metadata && self.options.transform.is_none()
+    }
+}
+
+/// Makes what an informer reads from.
+pub type Sources = Box<dyn Fn(Selection<'_>) -> Arc<dyn ListWatch> + Send + Sync>;
+
+/// An API server.
+pub(super) fn api_sources(client: Client) -> Sources {
+    Box::new(move |wanted| {
+        let source = ApiSource::new(client.clone(), wanted.info.clone());
+        let source = source.namespace(wanted.namespace);
+        let source = source.labels(wanted.labels()).fields(wanted.fields());
+        Arc::new(source.metadata_only(wanted.is_metadata_only()))
+    })
+}

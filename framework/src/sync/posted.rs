@@ -1,0 +1,101 @@
+//! A value that several tasks wait on, and that wakes them in the order in which they came.
+//!
+//! tokio's `watch` channel wakes its receivers in an order that it draws at random: with two tasks
+//! waiting on one channel, the same seed would give two traces.
+
+use std::pin::pin;
+
+use super::{Mutex, Notify};
+
+/// A value, and whoever waits for another one.
+#[derive(Debug)]
+pub(crate) struct Posted<T> {
+    value: Mutex<T>,
+    changed: Notify,
+}
+
+impl<T: Clone> Posted<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { value: Mutex::new(value), changed: Notify::new() }
+    }
+
+    /// The value now.
+    pub(crate) fn get(&self) -> T {
+        self.value.lock().clone()
+    }
+
+    /// Posts another value; returns the one before.
+    pub(crate) fn set(&self, value: T) -> T {
+        let before = std::mem::replace(&mut *self.value.lock(), value);
+        self.changed.notify_waiters();
+        before
+    }
+
+    /// Lets `change` change the value, which says whether it did; returns that.
+    pub(crate) fn update(&self, change: impl FnOnce(&mut T) -> bool) -> bool {
+        let has_changed = change(&mut self.value.lock());
+        if has_changed {
+            self.changed.notify_waiters();
+        }
+        has_changed
+    }
+
+    /// Waits for a value that `wanted` is true for, and returns it. Values in between may be missed.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub(crate) async fn wait_for(&self, mut wanted: impl FnMut(&T) -> bool + Send) -> T
+    where
+        T: Send,
+    {
+        loop {
+            let mut changed = pin!(self.changed.notified());
+            // Registered before the look, so that no wake-up falls in between.
+            changed.as_mut().enable();
+            let value = self.get();
+            if wanted(&value) {
+                return value;
+            }
+            changed.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn waiters_are_woken_in_the_order_in_which_they_came_in_every_runtime() {
+        for _ in 0..50 {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            let order = runtime.block_on(async {
+                let (posted, order) = (Arc::new(Posted::new(0)), Arc::new(Mutex::new(Vec::new())));
+                let mut tasks = tokio::task::JoinSet::new();
+                for number in 0..8 {
+                    let (posted, order) = (Arc::clone(&posted), Arc::clone(&order));
+                    tasks.spawn(async move {
+                        posted.wait_for(|value| *value > 0).await;
+                        order.lock().push(number);
+                    });
+                }
+                tokio::task::yield_now().await;
+                assert_eq!(posted.set(1), 0);
+                while tasks.join_next().await.is_some() {}
+                order.lock().clone()
+            });
+            assert_eq!(order, (0..8).collect::<Vec<_>>());
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_that_is_none_wakes_nobody_and_one_that_came_before_is_seen() {
+        let posted = Posted::new("a");
+        assert!(!posted.update(|_| false));
+        assert!(posted.update(|value| std::mem::replace(value, "b") == "a"));
+        assert_eq!(posted.wait_for(|value| *value == "b").await, "b");
+        assert_eq!(posted.get(), "b");
+    }
+}
