@@ -14,7 +14,7 @@ use super::listener::{Life, Listener};
 use super::meter::Meter;
 use super::options::CacheOptions;
 use super::progress::Progress;
-use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, Status, Wiring};
+use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, State, Status, Wiring};
 use crate::seams::Seams;
 use crate::store;
 
@@ -153,8 +153,12 @@ impl Core {
         let mut tasks = JoinSet::new();
         // Listeners from before the start hear the first list as it comes.
         core.attend(&mut tasks);
-        for reflector in core.reflectors() {
-            tasks.spawn(reflector.run(core.stop.clone()));
+        for (reflector, scope) in core.reflectors().into_iter().zip(&core.scopes) {
+            let (status, stop) = (Arc::clone(&scope.status), core.stop.clone());
+            tasks.spawn(async move {
+                let _fallen = Fallen { status, stop: stop.clone() };
+                reflector.run(stop).await;
+            });
         }
         while !core.stop.is_cancelled() {
             if core.attend(&mut tasks) {
@@ -210,6 +214,22 @@ impl Core {
         !self.is_telling.load(Ordering::SeqCst)
             && !self.audience.has_newcomers()
             && self.audience.members().iter().all(|member| member.is_idle())
+    }
+}
+
+/// Says so when a reflector's task ends and nobody stopped it.
+struct Fallen {
+    status: Arc<Status>,
+    stop: CancellationToken,
+}
+
+impl Drop for Fallen {
+    fn drop(&mut self) {
+        if !self.stop.is_cancelled() {
+            let why = "its task ended by a panic, of its source or of windlass: what is cached gets \
+                       old until the informer is made anew; see the log, and restart the process";
+            self.status.set(State::Degraded(why.to_owned()));
+        }
     }
 }
 

@@ -389,8 +389,8 @@ impl Listener {
     }
 }
 
-/// Tells it on a thread that may block. Only of the listener that blocks does it keep anything
-/// waiting. The listener ends no sooner than this, whatever becomes of its task.
+/// Tells it on a thread that may block, so that nobody else waits. The listener ends no sooner than
+/// this, whatever becomes of its task.
 async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationToken) {
     let (ending, stop) = (Arc::clone(ending), stop.clone());
     let told = tokio::task::spawn_blocking(move || {

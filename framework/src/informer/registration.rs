@@ -157,13 +157,22 @@ impl Registration {
         self.listener.stands(|standing| standing.life == Life::Ended).await;
     }
 
-    /// Leaves the listener registered for as long as the informer runs for others.
+    /// Leaves the listener registered for as long as the informer runs for others. When nobody else
+    /// uses it, it stops here, and the log says so: hold the [`Informer`](super::Informer), or this
+    /// registration instead.
     ///
     /// A listener that holds a [`Store`](crate::store::Store) or an
     /// [`Informer`](super::Informer) of the same cache is such an other: it keeps its own informer
     /// going until the registry stops. Let it hold [`Store::unheld`](crate::store::Store::unheld).
     pub fn keep(mut self) {
         self.is_kept = true;
+        if let Some(lease) = self.lease.as_ref().filter(|lease| Arc::strong_count(lease) == 1) {
+            tracing::warn!(
+                cache = lease.core().name,
+                listener = self.listener.name(),
+                "the listener was to be kept, but nobody else uses the cache: it stops"
+            );
+        }
     }
 
     fn take_out(&self) {

@@ -1,7 +1,10 @@
 //! The fault catalogue's rows on watch and cache: ids are those of the book.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::*;
 use crate::metrics::names;
+use crate::reflector::Opening;
 use crate::reflector::script::{Answer, bookmark, frame, status};
 use crate::resource::ResourceInfo;
 use k8s_openapi::api::core::v1::Secret;
@@ -329,4 +332,33 @@ async fn a6_a_busy_watch_whose_pieces_all_end_inside_a_frame_is_kept() {
         rig.server.send(&format!("{second}{first}"));
     }
     assert_eq!(rig.server.requests().len(), 1);
+}
+
+/// A source that panics when it is told to.
+#[derive(Debug)]
+struct Fragile(Arc<Server>, AtomicBool);
+
+impl ListWatch for Fragile {
+    fn open(&self, read: Read) -> Opening<'_> {
+        assert!(!self.1.load(Ordering::Relaxed), "a defect of the source");
+        self.0.open(read)
+    }
+}
+
+/// A cache that nobody keeps in step any more must not look well.
+#[tokio::test(start_paused = true)]
+async fn a_source_that_panics_is_seen_in_the_status() {
+    let fragile = Arc::new(Fragile(Server::new(), AtomicBool::new(false)));
+    let source = Arc::clone(&fragile);
+    let sources = Box::new(move |_: Selection<'_>| Arc::clone(&source) as Arc<dyn ListWatch>);
+    let registry = InformerRegistry::over(sources, seams(), Vec::new());
+    let (informer, stop) = (registry.informer::<ConfigMap>(), CancellationToken::new());
+    let task = run(&registry, &stop);
+    informer.synced().await.unwrap();
+    fragile.1.store(true, Ordering::Relaxed);
+    fragile.0.break_watches();
+    let is_told = || informer.status().state.contains("ended by a panic");
+    eventually("the status says so", is_told).await;
+    stop.cancel();
+    task.await.unwrap();
 }
