@@ -14,7 +14,7 @@ const PAUSE: Duration = Duration::from_secs(5);
 const FOUND_PAUSE: Duration = Duration::from_millis(250);
 
 /// So often in a row a 404 is not believed, while discovery has the kind: for about 6 s.
-const MOST_DOUBTS: u32 = 4;
+const MOST_DOUBTS: u32 = 3;
 
 /// The kind is not served.
 #[derive(Debug)]
