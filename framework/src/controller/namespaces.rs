@@ -134,7 +134,9 @@ impl Namespaces {
         let wanted: Vec<String> = self.waiting.lock().keys().cloned().collect();
         watched.retain(|namespace, _| wanted.contains(namespace));
         for namespace in wanted {
-            watched.entry(namespace).or_insert_with_key(|namespace| self.watch(informers, namespace));
+            watched
+                .entry(namespace)
+                .or_insert_with_key(|namespace| self.watch(informers, namespace));
         }
     }
 

@@ -168,7 +168,8 @@ impl Error {
     pub(crate) fn missing_namespace(&self) -> Option<MissingNamespace<'_>> {
         let details = self.status()?.details.as_ref()?;
         if self.namespace_terminating() {
-            let cause = details.causes.iter().find(|cause| cause.reason == NAMESPACE_TERMINATING)?;
+            let cause =
+                details.causes.iter().find(|cause| cause.reason == NAMESPACE_TERMINATING)?;
             let name = cause.message.strip_prefix("namespace ");
             let name = name.and_then(|rest| rest.strip_suffix(" is being terminated"));
             return Some(MissingNamespace { name, is_missing: false });

@@ -69,8 +69,7 @@ impl Progress {
 
     /// True once: when every scope is settled. To be followed by [`set_synced`](Self::set_synced).
     pub(super) fn has_just_settled(&self) -> bool {
-        self.now() == Synced::Pending
-            && self.scopes.lock().iter().all(|scope| scope.is_settled)
+        self.now() == Synced::Pending && self.scopes.lock().iter().all(|scope| scope.is_settled)
     }
 
     pub(super) fn set_synced(&self) {

@@ -215,7 +215,9 @@ impl Connect for Wire {
 async fn serve(mut io: tokio::io::DuplexStream, asked: Arc<Mutex<Vec<String>>>) {
     let whole = |code: u16, body: &str| {
         let length = body.len();
-        format!("HTTP/1.1 {code} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        format!(
+            "HTTP/1.1 {code} X\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        )
     };
     let mut head = Vec::new();
     while let Ok(byte) = io.read_u8().await {

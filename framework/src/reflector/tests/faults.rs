@@ -195,8 +195,9 @@ async fn b2_a_version_that_is_too_old_is_listed_anew_at_once_and_with_pauses_whe
     assert!(took <= at_once && rig.troubles.lock().is_empty(), "{took:?}");
 
     let always = |read: &Read| matches!(read, Read::Watch { .. });
-    rig.source
-        .script(move |_, read| always(read).then(|| body(&[error_frame(410, "Expired")])).flatten());
+    rig.source.script(move |_, read| {
+        always(read).then(|| body(&[error_frame(410, "Expired")])).flatten()
+    });
     rig.source.close_watches();
     tokio::time::sleep(Duration::from_secs(600)).await;
     let lists = rig.lists();
