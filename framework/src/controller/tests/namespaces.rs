@@ -77,13 +77,13 @@ async fn b14_a_key_is_tried_again_when_its_namespace_goes_and_when_it_comes_back
     tokio::time::sleep(Duration::from_secs(1800)).await;
     let tries = movers.tries();
     assert!((5..40).contains(&tries), "with backoff only: {tries}");
-    assert!(world.reads_of_namespaces() <= 8, "one watch: {}", world.reads_of_namespaces());
+    assert!(world.reads_of_namespaces() <= 12, "one watch: {}", world.reads_of_namespaces());
 
     world.release("target").await;
-    within(3, "it is tried when the namespace is gone", async || movers.tries() > tries).await;
+    within(10, "it is tried when the namespace is gone", async || movers.tries() > tries).await;
     tokio::time::sleep(Duration::from_secs(1800)).await;
     let tries = movers.tries() - tries;
-    assert!(tries < 20, "with backoff only: {tries}");
+    assert!(tries < 30, "with backoff only: {tries}");
 
     world.client.all().create(&named("target")).await.expect("created");
     let maps = world.client.namespace::<ConfigMap>("target");
