@@ -126,6 +126,10 @@ impl Worker {
         drop(busy);
         let took = self.seams.clock.now().saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
+        match &end {
+            End::Outcome(Outcome::Failed(failure)) => self.namespaces.failed(work.key(), failure),
+            _ => self.namespaces.ended(work.key()),
+        }
         let ended = self.conclude(work, end);
         self.meter.ended(ended, took);
     }
@@ -159,10 +163,6 @@ impl Worker {
 
     /// Logs, and gives the verdict.
     fn conclude(&self, work: Work<ObjectKey>, end: End) -> Ended {
-        match &end {
-            End::Outcome(Outcome::Failed(failure)) => self.namespaces.failed(work.key(), failure),
-            _ => self.namespaces.ended(work.key()),
-        }
         match end {
             End::Outcome(Outcome::Absent) => {
                 self.pace.forget(work.key());

@@ -32,7 +32,7 @@ pub trait Synced {
 
 impl<Q: Queue> Synced for Shared<Q> {
     fn name(&self) -> &str {
-        &self.name
+        Shared::name(self)
     }
     fn has_synced(&self) -> bool {
         Shared::has_synced(self)

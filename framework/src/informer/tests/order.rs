@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::Secret;
 
 use super::*;
 use crate::informer::CacheOptions;
-use crate::resource::Resource;
+use crate::resource::{Resource, ResourceInfo};
 
 type Log = Arc<Mutex<Vec<String>>>;
 
@@ -19,15 +19,16 @@ fn wait<K: Resource>(
         let (log, registry) = (Arc::clone(log), registry.clone());
         let (informer, listening) = (informer.clone(), Arc::clone(listening));
         tasks.push(tokio::spawn(async move {
-            let say = |what: &str| log.lock().push(format!("{name} {number} {what}"));
-            informer.synced().await.unwrap();
-            say("cache");
-            listening.synced().await.unwrap();
-            say("listener");
+            let say = |what: &str, is_well: bool| {
+                log.lock().push(format!("{name} {number} {what} {is_well}"));
+            };
+            say("cache", informer.synced().await.is_ok());
+            // The first to come so far ends it for all.
+            say("listener", listening.synced().await.is_ok());
             registry.synced().await;
-            say("set");
+            say("set", true);
             registry.shutdown().await;
-            say("end");
+            say("end", true);
         }));
     }
     tasks
@@ -35,6 +36,7 @@ fn wait<K: Resource>(
 
 async fn trace(seed: u64) -> Vec<String> {
     let (one, two) = (Server::new(), Server::new());
+    let three = Server::of(ResourceInfo::of::<Secret>());
     for number in 0..=seed % 5 {
         one.put(&format!("a{number}"), data("1"));
     }
@@ -47,7 +49,11 @@ async fn trace(seed: u64) -> Vec<String> {
     let sources = {
         let (one, two) = (Arc::clone(&one), Arc::clone(&two));
         Box::new(move |wanted: Selection<'_>| {
-            let server = if wanted.labels().is_some() { &two } else { &one };
+            let server = match wanted.labels() {
+                Some(_) => &two,
+                None if wanted.info.plural == "secrets" => &three,
+                None => &one,
+            };
             Arc::clone(server) as Arc<dyn ListWatch>
         })
     };

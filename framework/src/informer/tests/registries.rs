@@ -297,7 +297,9 @@ async fn b15_the_time_since_the_server_was_heard_of_is_measured() {
     assert!(level(&names::INFORMER_AGE) >= 90.0, "{}", level(&names::INFORMER_AGE));
     drop(rig.informer);
     drop(rig.listening);
-    assert_eq!(rig.seams.metrics.level(&names::INFORMER_SILENCE, &labels), None);
+    let metrics = &rig.seams.metrics;
+    eventually("its series go", || metrics.level(&names::INFORMER_SILENCE, &labels).is_none())
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -309,28 +311,28 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
         let memory = Arc::downgrade(&informer.lease.core().store);
         (informer.on_change(move |_| drop(store.len())), memory)
     };
-    let objects = || servers.registry.status().len();
+    let caches = || servers.registry.status().len();
     // A registration that is dropped takes its listener along, and what that holds.
     for is_held in [true, false] {
         let (listening, memory) = listen(is_held);
         listening.synced().await.unwrap();
         drop(listening);
-        eventually("the cache goes", || objects() == 0 && memory.strong_count() == 0).await;
+        eventually("the cache goes", || caches() == 0 && memory.strong_count() == 0).await;
     }
     // One that is kept stays for as long as others use the cache.
     let user = servers.registry.informer::<ConfigMap>();
     let (listening, memory) = listen(false);
     listening.synced().await.unwrap();
     listening.keep();
-    assert_eq!(objects(), 1);
+    assert_eq!(caches(), 1);
     drop(user);
-    eventually("the cache goes", || objects() == 0 && memory.strong_count() == 0).await;
+    eventually("the cache goes", || caches() == 0 && memory.strong_count() == 0).await;
     // What is documented of `keep`: a held store is such another.
     let (listening, memory) = listen(true);
     listening.synced().await.unwrap();
     listening.keep();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert_eq!(objects(), 1);
+    assert_eq!(caches(), 1);
     servers.end().await;
     eventually("the registry's end breaks the circle", || memory.strong_count() == 0).await;
 }
