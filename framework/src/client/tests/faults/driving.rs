@@ -221,9 +221,9 @@ async fn a_flooded_watch_delays_none_of_many_others_in_memory() {
     let mut waiting = Vec::new();
     for _ in 0..50 {
         let opening = open(&rig);
-        waiting.push(tokio::spawn(async move {
-            opening.await.unwrap().next().await.unwrap().unwrap()
-        }));
+        waiting.push(tokio::spawn(
+            async move { opening.await.unwrap().next().await.unwrap().unwrap() },
+        ));
     }
     gate.add_permits(50);
     until("all have begun", || rig.server.requests() == 50).await;
