@@ -89,7 +89,8 @@ impl<T: Keyed, M> Handoff<T, M> {
     }
 
     /// Adds a batch. It is added even when there is no room, so the bound may be exceeded by one
-    /// batch of each producer; [`room`](Self::room) is where a producer waits.
+    /// batch of each producer; [`room`](Self::room) is where a producer waits. The iterator and the
+    /// deltas' [`Keyed`] run under the hand-off's lock: they must not call back into it.
     pub fn push(&self, batch: impl IntoIterator<Item = Delta<T, M>>) {
         let mut state = self.state.lock();
         for delta in batch {

@@ -38,6 +38,8 @@ pub(super) struct PageReader<'a> {
     clock: &'a Clock,
     what: &'a str,
     until: Instant,
+    /// What this page was asked for with.
+    token: Option<String>,
 }
 
 impl<'a> PageReader<'a> {
@@ -49,9 +51,13 @@ impl<'a> PageReader<'a> {
         what: &'a str,
         limit: usize,
     ) -> Result<Self, Error> {
+        let token = match &read {
+            Read::Page { continue_token, .. } => continue_token.clone(),
+            _ => None,
+        };
         let chunks = open(source, read, clock, what).await?;
         let splitter = ListSplitter::with_limit(limit);
-        Ok(Self { chunks, splitter, clock, what, until: clock.now() + LONGEST_PAGE })
+        Ok(Self { chunks, splitter, clock, what, until: clock.now() + LONGEST_PAGE, token })
     }
 
     /// The next piece; `None` at the end.
@@ -81,12 +87,15 @@ impl<'a> PageReader<'a> {
         outcome.map_err(|error| self.failed(ErrorKind::Decode, error.to_string()))
     }
 
-    /// What stood beside the items.
+    /// What stood beside the items. A page that is to be followed by itself would go on for ever.
     pub(super) fn finish(self) -> Result<ListMeta, Error> {
         let what = self.what;
-        self.splitter
-            .finish()
-            .map_err(|error| Error::new(ErrorKind::Decode, format!("cannot list {what}: {error}")))
+        let failed = |why| Error::new(ErrorKind::Decode, format!("cannot list {what}: {why}"));
+        let meta = self.splitter.finish().map_err(|error| failed(error.to_string()))?;
+        if meta.continue_token.is_some() && meta.continue_token == self.token {
+            return Err(failed("the server names the same page as the next one again".to_owned()));
+        }
+        Ok(meta)
     }
 
     fn failed(&self, kind: ErrorKind, why: String) -> Error {

@@ -119,10 +119,9 @@ impl<T: Target> Reflector<T> {
             self.target.reached(Step::Reached, version);
         }
         self.target.room().await;
-        if self.resync_at.is_some_and(|at| now >= at) && outcome.is_ok() && !stream.is_listing {
-            return self.resync().await;
-        }
-        outcome
+        outcome?;
+        // While a server floods the stream the timer is never looked at.
+        if now >= self.wake(stream) { self.look_up(stream).await } else { Ok(()) }
     }
 
     /// One piece.
@@ -146,7 +145,7 @@ impl<T: Target> Reflector<T> {
         outcome
     }
 
-    /// Nothing came, and something may be due.
+    /// Something may be due, whether or not something came.
     async fn look_up(&mut self, stream: &mut Stream) -> Result<(), Setback> {
         let now = self.seams.clock.now();
         if self.again_at.is_some_and(|at| now >= at) {
@@ -271,6 +270,9 @@ impl<T: Target> Reflector<T> {
             EventType::Bookmark => {
                 let skim = Skim::version_of(frame.object)?;
                 if stream.is_listing && skim.ends_initial_events() {
+                    if skim.resource_version.is_empty() {
+                        return Err(Malformed::new("the end mark has no resourceVersion"));
+                    }
                     stream.is_listing = false;
                     return Ok(self.end_list(&skim.resource_version));
                 }

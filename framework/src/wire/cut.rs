@@ -1,6 +1,6 @@
 //! Takes members out of an object's bytes, without parsing them or what stays.
 
-use super::scan::{Cursor, Malformed, elements, members};
+use super::scan::{Cursor, Malformed, elements, members, skip_space};
 
 /// Arrays in arrays and objects in objects that are looked into.
 const MOST_DEPTH: usize = 64;
@@ -24,7 +24,8 @@ pub(crate) fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a 
 pub(crate) fn without(object: &[u8], paths: &[Vec<String>]) -> Option<Vec<u8>> {
     let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
     let mut ranges = Vec::new();
-    cut(object, 0, &paths, MOST_DEPTH, &mut ranges).ok()?;
+    let start = skip_space(object, 0);
+    cut(&object[start..], start, &paths, MOST_DEPTH, &mut ranges).ok()?;
     if ranges.is_empty() {
         return None;
     }

@@ -26,3 +26,6 @@ pub(crate) use paths::{PathTree, Scalar, values_at};
 pub use scan::Malformed;
 pub(crate) use scan::path_at;
 pub(crate) use skim::Skim;
+
+#[cfg(test)]
+mod tests;

@@ -87,6 +87,7 @@ impl<'a> Skim<'a> {
         let mut cursor = Cursor::open(bytes)?;
         let mut cutter = Cutter::new(bytes);
         let mut seen = [false; 3];
+        let mut looks = MOST_LOOKS;
         while let Some(member) = cursor.name()? {
             let at = match member.name {
                 b"apiVersion" => Some(0),
@@ -94,7 +95,8 @@ impl<'a> Skim<'a> {
                 b"metadata" => Some(2),
                 _ => None,
             };
-            let end = if at == Some(2) {
+            // Of two metadata the first counts, as for those that look values up by path.
+            let end = if at == Some(2) && !seen[2] {
                 self.read_metadata(bytes, &mut cursor, &member, metadata)?
             } else {
                 cursor.skip()?
@@ -103,8 +105,11 @@ impl<'a> Skim<'a> {
             if let Some(at) = at {
                 seen[at] = true;
             }
-            if seen[2] && cutter.pending.is_none() && holds_nothing(&seen, &bytes[end..]) {
-                return Ok(());
+            if seen[2] && cutter.pending.is_none() && looks > 0 {
+                looks -= 1;
+                if holds_nothing(&seen, &bytes[end..]) {
+                    return Ok(());
+                }
             }
         }
         cutter.close(cursor.close(), &mut self.cuts);
@@ -183,7 +188,8 @@ impl<'a> Skim<'a> {
     pub(crate) fn ends_initial_events(&self) -> bool {
         let mut ends = false;
         let _ = members(self.spans.annotations.of(self.read), &mut |member| {
-            ends |= member.name == INITIAL_EVENTS_END.as_bytes() && member.value == b"\"true\"";
+            ends |= member.name == INITIAL_EVENTS_END.as_bytes()
+                && text(member.value).is_some_and(|value| value == "true");
             true
         });
         ends
@@ -282,6 +288,10 @@ impl<'a> Skim<'a> {
     }
 }
 
+/// So often the rest of an object is searched. Each search may cost a look at all of it, and an object
+/// may have a hundred thousand members.
+const MOST_LOOKS: u32 = 8;
+
 /// Can there be no more of what is looked for in the rest of the object? It stands first, as a rule;
 /// items of a list do not have it.
 fn holds_nothing(seen: &[bool; 3], rest: &[u8]) -> bool {
@@ -329,6 +339,8 @@ fn pairs(bytes: &[u8]) -> Vec<(Box<str>, Box<str>)> {
 
 fn owners(bytes: &[u8]) -> Vec<PlainOwner> {
     let read = |(_, value): (usize, &[u8])| {
+        // An array of the right length would decode, too.
+        let value = value.starts_with(b"{").then_some(value)?;
         let owner: RawOwner<'_> = serde_json::from_slice(value).ok()?;
         Some(PlainOwner {
             api_version: owner.api_version.into(),

@@ -23,6 +23,7 @@ use crate::seams::Seams;
 use crate::store::Store;
 
 mod faults;
+mod floods;
 mod lists;
 mod memory;
 mod pages;

@@ -129,3 +129,19 @@ async fn a_page_that_does_not_come_is_given_up_after_half_a_minute() {
         assert_eq!(started.elapsed(), Duration::from_secs(30));
     }
 }
+
+/// A server that names the same next page for ever: the list fails, and is made anew after a pause.
+#[tokio::test(start_paused = true)]
+async fn b4_a_page_that_is_followed_by_itself_fails_the_list() {
+    let source = source().without_streaming_lists();
+    let page = r#"{"metadata":{"resourceVersion":"7","continue":"again"},"items":[]}"#.to_owned();
+    source.script(move |_, _| body(&[page.clone()]));
+    let rig = Rig::start(source, ReflectorOptions::new());
+    eventually("it has failed", || !rig.troubles.lock().is_empty()).await;
+    assert_eq!(rig.reads().len(), 2);
+    let told = format!("{:?}", rig.troubles.lock());
+    assert!(told.contains("same page"), "{told}");
+    let pager = crate::reflector::Pager::new(Arc::new(rig.source.clone()));
+    let error = pager.all().await.unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Decode, "{error}");
+}

@@ -8,6 +8,7 @@
 mod answers;
 mod bad_server;
 mod breaks;
+mod driving;
 mod half_open;
 mod http2;
 mod limits;
