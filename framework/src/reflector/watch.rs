@@ -220,9 +220,9 @@ impl<T: Target> Reflector<T> {
 
     fn frame(&mut self, part: Part<'_>, now: Instant, stream: &mut Stream) -> Result<(), Setback> {
         let told = match part {
-            Part::Whole(line) => Frame::of(line).and_then(|frame| {
+            Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
                 stream.frame(now, frame.event == EventType::Added);
-                self.event(frame, stream)
+                self.event(frame, skim, stream)
             }),
             Part::TooLarge(line) => {
                 stream.frame(now, true);
@@ -260,6 +260,7 @@ impl<T: Target> Reflector<T> {
     fn event(
         &mut self,
         frame: Frame<'_>,
+        skim: Option<Skim<'_>>,
         stream: &mut Stream,
     ) -> Result<Result<(), Setback>, Malformed> {
         match frame.event {
@@ -281,7 +282,7 @@ impl<T: Target> Reflector<T> {
                     self.unexpected(&other);
                     return Ok(Ok(()));
                 }
-                let skim = Skim::of(frame.object)?;
+                let skim = skim.map_or_else(|| Skim::of(frame.object), Ok)?;
                 let seen = Seen::new(&skim, frame.object);
                 self.listed += u64::from(stream.is_listing);
                 match frame.event {
