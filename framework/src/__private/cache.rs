@@ -65,8 +65,8 @@ impl Cache {
         let Self { core, run, read, watch, .. } = self;
         watch.push(piece, &mut |part| {
             let Part::Whole(line) = part else { return };
-            let Ok(frame) = Frame::of(line) else { return };
-            let Ok(skim) = Skim::of(frame.object) else { return };
+            let Ok((frame, skim)) = Frame::skimmed(line) else { return };
+            let Ok(skim) = skim.map_or_else(|| Skim::of(frame.object), Ok) else { return };
             let sighting = Sighting { object: core.object(&skim), run: *run, is_initial: false };
             read.push(match frame.event {
                 EventType::Deleted => Delta::Delete(sighting),

@@ -41,6 +41,7 @@ mod tuning;
 #[cfg(feature = "ws")]
 mod upgrade;
 mod warning;
+mod within;
 
 pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff};
 pub use builder::ClientBuilder;

@@ -29,6 +29,7 @@ use super::gzip;
 use super::payload::RequestBody;
 use super::pool::{Http1, Http2, Lease, Pool, Ticket};
 use super::retry::Outcome;
+use super::within::Within;
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
 
@@ -344,6 +345,8 @@ struct Http1Body {
     back: Option<(Http1, Driver, Ticket)>,
     /// The connection, when no task of its own runs it.
     driven: Option<Driven>,
+    /// The connection wakes us while we run it.
+    within: Within,
     pool: Arc<Pool>,
 }
 
@@ -354,7 +357,7 @@ impl Http1Body {
         driven: Option<Driven>,
         pool: Arc<Pool>,
     ) -> Self {
-        let mut this = Self { body, back: Some(back), driven, pool };
+        let mut this = Self { body, back: Some(back), driven, within: Within::new(), pool };
         if this.body.is_end_stream() {
             this.finish();
         }
@@ -375,15 +378,20 @@ impl Http1Body {
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if polled.is_ready() {
-            return polled;
+        let Self { body, driven, within, .. } = self;
+        if driven.is_none() {
+            return Pin::new(body).poll_frame(cx);
         }
-        let Some(driven) = &mut self.driven else { return polled };
-        if driven.poll(cx) {
-            self.driven = None;
-        }
-        Pin::new(&mut self.body).poll_frame(cx)
+        within.poll(cx, |cx| {
+            let polled = Pin::new(&mut *body).poll_frame(cx);
+            if polled.is_ready() {
+                return polled;
+            }
+            if driven.as_mut().is_some_and(|driven| driven.poll(cx)) {
+                *driven = None;
+            }
+            Pin::new(&mut *body).poll_frame(cx)
+        })
     }
 }
 

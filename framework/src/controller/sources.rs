@@ -31,15 +31,17 @@ pub(super) fn main<K: Resource>(
     let is_news = move |event: &&Event| match event {
         Event::Added { .. } | Event::Deleted { .. } => true,
         Event::Updated { old, new } => {
-            old.head().uid() != new.head().uid()
-                || !echoes.is_echo(new.key(), old.version(), new.version())
+            !old.head().has_uid_of(&new.head())
+                || !echoes.is_echo(new.key(), || (old.version(), new.version()))
         }
     };
     let informer = informers.informer::<K>();
     // Its reconcile says so, with advice on finalizers.
     informer.is_reported_elsewhere();
     informer.listen().inline(Box::new(move |events| {
-        queue.add_all(events.iter().filter(&is_news).map(|event| event.key().clone()));
+        let mut keys = Vec::with_capacity(events.len());
+        keys.extend(events.iter().filter(&is_news).map(|event| event.key().clone()));
+        queue.add_all(keys);
     }))
 }
 

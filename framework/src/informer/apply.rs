@@ -32,7 +32,9 @@ impl Sink for Core {
                     let rest = batch.split_off(BATCH);
                     self.deliver(std::mem::replace(batch, rest), 0);
                 }
-                self.deliver(std::mem::take(batch), 0);
+                // The next one is as long, as a rule: to grow it step by step costs more than its events.
+                let next = Vec::with_capacity(batch.len());
+                self.deliver(std::mem::replace(batch, next), 0);
             }
             _ => self.handoff.push(batch.drain(..)),
         }

@@ -219,9 +219,9 @@ impl<T: Target> Reflector<T> {
 
     fn frame(&mut self, part: Part<'_>, now: Instant, stream: &mut Stream) -> Result<(), Setback> {
         let told = match part {
-            Part::Whole(line) => Frame::of(line).and_then(|frame| {
+            Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
                 stream.frame(now, frame.event == EventType::Added);
-                self.event(frame, stream)
+                self.event(frame, skim, stream)
             }),
             Part::TooLarge(line) => {
                 stream.frame(now, true);
@@ -259,6 +259,7 @@ impl<T: Target> Reflector<T> {
     fn event(
         &mut self,
         frame: Frame<'_>,
+        skim: Option<Skim<'_>>,
         stream: &mut Stream,
     ) -> Result<Result<(), Setback>, Malformed> {
         match frame.event {
@@ -284,7 +285,7 @@ impl<T: Target> Reflector<T> {
                     self.unreadable += usize::from(stream.is_listing);
                     return Ok(Ok(()));
                 }
-                let skim = Skim::of(frame.object)?;
+                let skim = skim.map_or_else(|| Skim::of(frame.object), Ok)?;
                 let seen = Seen::new(&skim, frame.object);
                 self.listed += u64::from(stream.is_listing);
                 match frame.event {

@@ -171,7 +171,7 @@ impl State {
         }
         let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
         let Some(old) = self.exchange(id, slot, values, part) else { return };
-        if old.object.head().uid() == seen.object.head().uid() {
+        if old.object.head().has_uid_of(&seen.object.head()) {
             applied.events.push(Event::Updated { old: old.object, new: seen.object });
         } else {
             applied.events.push(Event::Deleted { last: old.object, final_state_unknown: true });

@@ -192,15 +192,21 @@ impl Core {
     /// Applies deltas in order and says what changed. Readers get in between some of them.
     pub(crate) fn apply(&self, batch: Vec<Delta<Sighting, Mark>>) -> Applied {
         let mut applied = Applied::default();
+        let sweeps =
+            |delta: &Delta<Sighting, Mark>| matches!(delta, Delta::Mark(mark) if mark.sweeps());
+        if (1..=BATCH).contains(&batch.len()) && !batch.iter().any(sweeps) {
+            self.apply_some(batch, &mut applied);
+            return applied;
+        }
         let mut left = batch.into_iter();
         loop {
             let mut deltas = Vec::with_capacity(left.len().min(BATCH));
             while deltas.len() < BATCH
                 && let Some(delta) = left.next()
             {
-                let sweeps = matches!(&delta, Delta::Mark(mark) if mark.sweeps());
+                let is_last = sweeps(&delta);
                 deltas.push(delta);
-                if sweeps {
+                if is_last {
                     break;
                 }
             }
@@ -219,6 +225,7 @@ impl Core {
         };
         let kept = self.keep(&mut deltas);
         let mut values = Values::default();
+        applied.events.reserve(deltas.len());
         loop {
             let (plan, parts) = self.evaluate(&deltas, &kept, &mut values);
             let mut state = self.state.write();

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use super::index::{Evaluate, Evaluator};
 use super::object::Object;
 use super::shares::Decoded;
-use crate::wire::PathTree;
+use crate::wire::{PathTree, Scalar};
 
 /// How the values of all indexes are computed, by the number of the index.
 #[derive(Default)]
@@ -59,7 +59,10 @@ impl Plan {
     pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {
-            came.visit(&self.paths, &mut |index, scalar| into.add(index, &scalar));
+            came.visit(&self.paths, &mut |index, scalar| match scalar {
+                Scalar::Text(text) => into.add_text(index, &text),
+                number @ Scalar::Number(_) => into.add(index, &number),
+            });
         }
         // Keeps the decoded object for the next function.
         let mut decoded: Option<Decoded> = None;
@@ -80,6 +83,12 @@ impl Values {
         if write!(self.text, "{value}").is_ok() {
             self.values.push(Value { index, text: start..self.text.len() });
         }
+    }
+
+    fn add_text(&mut self, index: usize, text: &str) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.values.push(Value { index, text: start..self.text.len() });
     }
 
     /// Sorts what was added since `first`.

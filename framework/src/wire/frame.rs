@@ -10,6 +10,7 @@ use memchr::memchr;
 use super::carry::{Carry, MAX_PIECE, Part};
 use super::marks::{BLOCK, Spread, braces};
 use super::scan::{Malformed, is_space, members, object_at_path, skip_space, text};
+use super::skim::Skim;
 use super::status::excerpt;
 use crate::error::ApiStatus;
 
@@ -84,6 +85,22 @@ impl<'a> Frame<'a> {
         }
     }
 
+    /// Reads a complete frame and, if it is a usual one about an object, that object's metadata: to see
+    /// where the object ends takes a look at what stands behind them only.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of); an object whose metadata cannot be read comes without.
+    pub(crate) fn skimmed(line: &'a [u8]) -> Result<(Self, Option<Skim<'a>>), Malformed> {
+        if let Some(frame) = Self::hasty(line)
+            && matches!(frame.event, EventType::Added | EventType::Modified | EventType::Deleted)
+            && let Ok(skim) = Skim::of(frame.object)
+            && skim.behind_metadata().is_some_and(closes_at_its_end)
+        {
+            return Ok((frame, Some(skim)));
+        }
+        Ok((Self::of(line)?, None))
+    }
+
     /// Reads the beginning of a frame that was too large: its type, and the object as far as it was
     /// kept. API servers write the type first.
     ///
@@ -138,13 +155,20 @@ impl<'a> Frame<'a> {
     /// The frame as Go writes it, `{"type":"…","object":{…}}`: nine tenths of the bytes are the
     /// object's, and to find its end at the line's end costs a tenth of reading it.
     fn usual(line: &'a [u8]) -> Option<Self> {
+        let frame = Self::hasty(line)?;
+        let inner = frame.object.strip_prefix(b"{")?;
+        closes_at_its_end(inner).then_some(frame)
+    }
+
+    /// As [`usual`](Self::usual), without a look at whether the object goes on to its end.
+    fn hasty(line: &'a [u8]) -> Option<Self> {
         let rest = line.strip_prefix(b"{\"type\":")?;
         let known = |(name, event): &(&[u8], _)| Some((*event, rest.strip_prefix(*name)?));
         let (event, rest) = TYPES.iter().find_map(known)?;
         let rest = rest.strip_prefix(b",\"object\":")?;
         let end = rest.iter().rposition(|byte| !is_space(*byte))?;
         let object = rest[..=end].strip_suffix(b"}")?;
-        closes_at_its_end(object).then_some(Self { event, object })
+        object.starts_with(b"{").then_some(Self { event, object })
     }
 }
 
@@ -155,11 +179,11 @@ fn unfinished(bytes: &[u8]) -> Option<&[u8]> {
     Some(&rest[skip_space(rest, 0)..])
 }
 
-/// Is the brace that opens `object` closed by its last byte? Braces are counted wherever they stand.
-/// Only a frame with more members behind its object and with lone braces in its texts could pass
-/// wrongly; its object would then be seen not to decode.
-fn closes_at_its_end(object: &[u8]) -> bool {
-    let [b'{', inner @ .., b'}'] = object else { return false };
+/// Is a brace that was opened before `rest` closed by its last byte? Braces are counted wherever they
+/// stand. Only a frame with more members behind its object and with lone braces in its texts could
+/// pass wrongly; its object would then be seen not to decode.
+fn closes_at_its_end(rest: &[u8]) -> bool {
+    let [inner @ .., b'}'] = rest else { return false };
     let mut depth = 1;
     let (blocks, rest) = inner.as_chunks::<BLOCK>();
     let mut last = [b' '; BLOCK];

@@ -153,6 +153,14 @@ impl<'a> Head<'a> {
         }
     }
 
+    /// Are these two of one uid? Cheaper than to compare the texts.
+    pub(crate) fn has_uid_of(&self, other: &Head<'_>) -> bool {
+        match (&self.outline.plain, &other.outline.plain) {
+            (None, None) => self.outline.uid.of(self.bytes) == other.outline.uid.of(other.bytes),
+            _ => self.uid() == other.uid(),
+        }
+    }
+
     /// resourceVersion.
     pub fn resource_version(&self) -> &'a str {
         match &self.outline.plain {

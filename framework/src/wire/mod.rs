@@ -8,6 +8,7 @@ mod carry;
 mod cut;
 mod frame;
 mod head;
+pub(crate) mod lean;
 mod list;
 mod marks;
 mod paths;

@@ -195,6 +195,13 @@ impl<'a> Skim<'a> {
         ends
     }
 
+    /// The object's bytes behind its metadata; `None` when it has none.
+    pub(crate) fn behind_metadata(&self) -> Option<&'a [u8]> {
+        let Span { start, length } = self.spans.metadata;
+        let end = start as usize + length as usize;
+        if length == 0 { None } else { self.read.get(end..) }
+    }
+
     /// Where the metadata stand in what [`compact`](Self::compact) keeps.
     pub(crate) fn outline(&self) -> Outline {
         let mut outline = Outline {

@@ -224,3 +224,35 @@ async fn a_connection_that_breaks_in_a_watch_is_told_to_its_reader() {
     client.send(get()).await.unwrap();
     assert_eq!(server.connections(), 2);
 }
+
+/// Counts how often a task was woken.
+#[derive(Default)]
+struct Count(AtomicU32);
+
+impl std::task::Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// Each such wake-up would queue the task anew and wake another thread for it, once for every event.
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_not_woken_by_the_connection_that_it_runs_itself() {
+    let server = Server::with([Reply::Answer(200, EVENTS)]);
+    let mut watch = watch(&client(&server)).await;
+    let count = Arc::<Count>::default();
+    let waker = std::task::Waker::from(Arc::clone(&count));
+    for _ in 0..2 {
+        let mut next = std::pin::pin!(watch.next());
+        loop {
+            let before = count.0.load(Ordering::SeqCst);
+            let polled = next.as_mut().poll(&mut std::task::Context::from_waker(&waker));
+            assert_eq!(count.0.load(Ordering::SeqCst), before, "nobody else was running");
+            if let std::task::Poll::Ready(event) = polled {
+                assert!(event.is_some_and(|event| event.is_ok()));
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}

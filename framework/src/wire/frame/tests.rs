@@ -118,6 +118,36 @@ fn braces_in_texts_do_not_end_an_object() {
     }
 }
 
+/// Nothing passes because only what stands behind the metadata is looked at.
+#[test]
+fn a_frame_that_is_skimmed_is_the_frame_that_is_read() {
+    for (line, is_skimmed) in [
+        (r#"{"type":"ADDED","object":{"kind":"A","metadata":{"name":"a"},"b":{"c":"d"}}}"#, true),
+        (r#"{"type":"DELETED","object":{"b":{},"metadata":{"name":"a","x":"}"}}}  "#, true),
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}"#, true),
+        // Members behind the object.
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}},"x":{}}"#, false),
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"b":{}},"x":{}}"#, false),
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"},"b":"}"}}"#, false),
+        (r#"{"object":{"metadata":{"name":"a"}},"type":"ADDED"}"#, false),
+        // No such object.
+        (r#"{"type":"BOOKMARK","object":{"metadata":{"name":"a"}}}"#, false),
+        (r#"{"type":"ADDED","object":{"a":{}}}"#, false),
+        (r#"{"type":"ADDED","object":[]}"#, false),
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}"#, false),
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}}}"#, false),
+        (r#"{"type":"ADDED","object":{"metadata":{"name":"a"}}} x}"#, false),
+    ] {
+        let skimmed = Frame::skimmed(line.as_bytes());
+        assert_eq!(skimmed.is_ok(), Frame::of(line.as_bytes()).is_ok(), "{line}");
+        if let Ok((skimmed, skim)) = skimmed {
+            assert_eq!(skimmed, frame(line));
+            assert_eq!(skim.is_some(), is_skimmed, "{line}");
+            assert!(skim.is_none_or(|skim| skim.name == "a"), "{line}");
+        }
+    }
+}
+
 #[test]
 fn a13_a_frame_beyond_the_limit_is_told_by_its_beginning() {
     let big = format!(
