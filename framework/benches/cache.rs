@@ -127,8 +127,14 @@ fn empty<K: Resource>(kind: Kind) -> Cache {
         Kind::Pod => (&["spec", "nodeName"], &["metadata", "ownerReferences", "uid"]),
         Kind::Widget => (&["spec", "maker"], &["spec", "parts", "name"]),
     };
-    cache.store::<K>().ensure_index(Index::<K, String>::on_path("first", first));
-    cache.store::<K>().ensure_index(Index::<K, String>::on_path("second", second));
+    cache
+        .store::<K>()
+        .ensure_index(Index::<K, String>::on_path("first", first))
+        .expect("no objects yet");
+    cache
+        .store::<K>()
+        .ensure_index(Index::<K, String>::on_path("second", second))
+        .expect("no objects yet");
     cache
 }
 

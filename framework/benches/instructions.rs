@@ -84,14 +84,14 @@ fn indexed<K: Resource>(cache: &Cache, kind: Kind) {
             let node: Index<K, String> = Index::on_path("node", &["spec", "nodeName"]);
             let owner: Index<K, String> =
                 Index::on_path("owner", &["metadata", "ownerReferences", "uid"]);
-            cache.store::<K>().ensure_index(node);
-            cache.store::<K>().ensure_index(owner);
+            cache.store::<K>().ensure_index(node).expect("no objects yet");
+            cache.store::<K>().ensure_index(owner).expect("no objects yet");
         }
         Kind::Widget => {
             let maker: Index<K, String> = Index::on_path("maker", &["spec", "maker"]);
             let part: Index<K, String> = Index::on_path("part", &["spec", "parts", "name"]);
-            cache.store::<K>().ensure_index(maker);
-            cache.store::<K>().ensure_index(part);
+            cache.store::<K>().ensure_index(maker).expect("no objects yet");
+            cache.store::<K>().ensure_index(part).expect("no objects yet");
         }
     }
 }

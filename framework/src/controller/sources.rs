@@ -100,7 +100,9 @@ fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
 /// Builds an index early.
 pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
     Box::new(move |informers, _, _| {
-        informers.pinned::<K>().store().ensure_index(index);
+        if let Err(error) = informers.pinned::<K>().store().ensure_index(index) {
+            tracing::error!(%error, index = index.name(), "lookups by this index find nothing");
+        }
         None
     })
 }

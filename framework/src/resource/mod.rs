@@ -44,6 +44,12 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     fn projection() -> Option<&'static str> {
         None
     }
+
+    /// The paths of the fields that a projection has of an object; of other types the root.
+    #[doc(hidden)]
+    fn projected() -> &'static [&'static [&'static str]] {
+        &[&[]]
+    }
 }
 
 /// A resource type that holds everything that its objects have, so that one can be created or

@@ -10,7 +10,8 @@ use super::cold::Cold;
 use super::keep::Kept;
 use super::memory::Buffer;
 
-/// What is kept of an object.
+/// What is kept of an object. What the default form does not need lies in boxes: the enum is as large
+/// as a buffer.
 #[derive(Debug)]
 pub(crate) enum Content {
     /// The compact JSON; the outline points into it.
@@ -19,7 +20,7 @@ pub(crate) enum Content {
     Kept(Box<Kept>),
     /// Compressed, behind the bytes of its head.
     #[cfg(feature = "cold")]
-    Cold(Cold),
+    Cold(Box<Cold>),
 }
 
 impl Content {
@@ -48,7 +49,7 @@ impl Content {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.len(),
-            Self::Kept(kept) => kept.head.len() + kept.weight,
+            Self::Kept(kept) => kept.head.len() + kept.weight as usize,
             #[cfg(feature = "cold")]
             Self::Cold(cold) => cold.bytes.len(),
         }
@@ -58,9 +59,9 @@ impl Content {
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.capacity(),
-            Self::Kept(kept) => kept.head.capacity() + size_of::<Kept>() + kept.weight,
+            Self::Kept(kept) => kept.head.capacity() + size_of::<Kept>() + kept.weight as usize,
             #[cfg(feature = "cold")]
-            Self::Cold(cold) => cold.bytes.capacity(),
+            Self::Cold(cold) => cold.bytes.capacity() + size_of::<Cold>(),
         }
     }
 

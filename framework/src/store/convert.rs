@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::apply::{Mark, Sighting};
 use super::core::Core;
 use super::object::Object;
+use super::outside;
 use super::slots::parts;
+use super::values::Plan;
 use crate::delta::Delta;
 
 /// What bringing a batch into the kept form did; empty where objects are kept as they come.
@@ -22,11 +24,21 @@ impl Conversion {
     pub(super) fn came(&self, at: usize) -> Option<&Arc<Object>> {
         self.came.get(at)?.as_ref()
     }
+
+    /// Puts the objects back as they came.
+    pub(super) fn undo(self, deltas: &mut [Delta<Sighting, Mark>]) {
+        for (delta, came) in deltas.iter_mut().zip(self.came) {
+            if let (Delta::Put(seen), Some(came)) = (delta, came) {
+                seen.object = came;
+            }
+        }
+    }
 }
 
 impl Core {
-    /// Brings the objects that are new to the store into the form that is kept.
-    pub(super) fn keep(&self, deltas: &mut [Delta<Sighting, Mark>]) -> Conversion {
+    /// Brings the objects that are new to the store into the form that is kept; `plan` says which
+    /// index values to keep of what is not.
+    pub(super) fn keep(&self, deltas: &mut [Delta<Sighting, Mark>], plan: &Plan) -> Conversion {
         let mut done = Conversion::default();
         if self.home.mode.is_compact() {
             return done;
@@ -44,7 +56,7 @@ impl Core {
         };
         for (delta, before) in deltas.iter_mut().zip(before) {
             let came = match delta {
-                Delta::Put(seen) => self.keep_one(seen, before.as_ref(), &mut done.invalid),
+                Delta::Put(seen) => self.keep_one(seen, before.as_ref(), plan, &mut done.invalid),
                 _ => None,
             };
             done.came.push(came);
@@ -57,12 +69,14 @@ impl Core {
         &self,
         seen: &mut Sighting,
         before: Option<&Arc<Object>>,
+        plan: &Plan,
         invalid: &mut Vec<(Arc<Object>, Arc<str>)>,
     ) -> Option<Arc<Object>> {
         if before.is_some_and(|before| Arc::ptr_eq(before, &seen.object)) {
             return None;
         }
-        match self.home.keep(&seen.object, before.map(AsRef::as_ref)) {
+        let outside = outside::of_path_indexes(&seen.object, plan, &self.home.mode);
+        match self.home.keep(&seen.object, before.map(AsRef::as_ref), &outside) {
             Ok(kept) => Some(std::mem::replace(&mut seen.object, kept)),
             Err(why) => {
                 invalid.push((Arc::clone(&seen.object), why.into()));
@@ -71,14 +85,29 @@ impl Core {
         }
     }
 
+    /// What this process wrote, in the form that is kept. A projection does not tell what it wrote
+    /// elsewhere: there the object has the index values that the watch has shown.
+    pub(super) fn keep_own(&self, object: Arc<Object>) -> Arc<Object> {
+        if self.home.mode.is_compact() {
+            return object;
+        }
+        let (plan, seen) = {
+            let state = self.state.read();
+            let seen = state.slots.get(parts(object.key())).map(|slot| Arc::clone(&slot.object));
+            (Arc::clone(&state.plan), seen)
+        };
+        let outside = seen.map(|seen| outside::known(&seen, &plan, &self.home.mode));
+        self.home.keep(&object, None, &outside.unwrap_or_default()).unwrap_or(object)
+    }
+
     /// After the batch was applied.
     pub(super) fn settle(&self, done: Conversion) {
         for (object, why) in &done.invalid {
-            self.note_invalid(object, why);
+            self.note_invalid(object, self.home.mode.decoded_as(), why);
         }
         #[cfg(feature = "cold")]
         for waited in self.home.press.train() {
-            if let Ok(pressed) = self.home.keep(&waited, None) {
+            if let Ok(pressed) = self.home.keep(&waited, None, &[]) {
                 self.state.write().reshape(&waited, &pressed);
             }
         }

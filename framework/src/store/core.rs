@@ -4,6 +4,7 @@
 //! (index functions, decoding) never runs under the lock, and neither bytes nor index values are
 //! prepared or freed under it.
 
+use std::any::TypeId;
 use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
@@ -14,6 +15,7 @@ use super::index::{Evaluator, IndexId};
 use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
 use super::object::{Home, Object};
+use super::outside::not_kept;
 use super::reads::Order;
 use super::slots::{Id, parts};
 use super::state::State;
@@ -22,6 +24,7 @@ use super::table::Table;
 use super::values::{Part, Plan, Values};
 use crate::clock::Clock;
 use crate::delta::Delta;
+use crate::error::Error;
 use crate::resource::{ClusterId, ObjectKey, ResourceInfo};
 use crate::wire::Skim;
 
@@ -37,6 +40,8 @@ pub(crate) struct Core {
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
     invalid: Invalids,
+    /// Indexes that could not be built when a lookup asked for them.
+    refused: Mutex<Vec<IndexId>>,
 }
 
 impl Core {
@@ -56,6 +61,7 @@ impl Core {
             state: RwLock::new(State::new(seed)),
             order: Mutex::default(),
             invalid: Invalids::default(),
+            refused: Mutex::default(),
         })
     }
 
@@ -144,13 +150,24 @@ impl Core {
 
     /// Builds an index, unless the store has it. The objects that change meanwhile are kept in it by
     /// whoever changes them, so it takes one pass over the others.
-    pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) {
+    ///
+    /// # Errors
+    /// There are objects already, and what the index is on was not kept of them.
+    pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
         {
             let mut state = self.state.write();
             match state.tables.iter().find(|table| table.id == id) {
-                Some(table) if table.is_ready => return,
+                Some(table) if table.is_ready => return Ok(()),
                 Some(_) => {}
-                None => state.install(|hasher| Table::new(id, evaluator.clone(), hasher)),
+                None => {
+                    if let Evaluator::Path(path) = evaluator
+                        && state.slots.len() > 0
+                        && !self.home.mode.may_have(path)
+                    {
+                        return Err(not_kept(&self.home.info, path));
+                    }
+                    state.install(|hasher| Table::new(id, evaluator.clone(), hasher));
+                }
             }
         }
         let plan = Plan::new([evaluator]);
@@ -164,7 +181,7 @@ impl Core {
             let objects: Vec<_> = objects.into_iter().map(evaluate).collect();
             let mut state = self.state.write();
             let State { slots, tables, .. } = &mut *state;
-            let Some(table) = tables.iter_mut().find(|table| table.id == id) else { return };
+            let Some(table) = tables.iter_mut().find(|table| table.id == id) else { break };
             for (id, object, part) in &objects {
                 if slots.object(*id).is_some_and(|now| Arc::ptr_eq(now, object)) {
                     table.set(*id, values.of(part, 0), slots);
@@ -174,6 +191,17 @@ impl Core {
         let mut state = self.state.write();
         if let Some(table) = state.tables.iter_mut().find(|table| table.id == id) {
             table.is_ready = true;
+        }
+        Ok(())
+    }
+
+    /// An index that cannot be built was asked for a value: says so, once an index.
+    pub(crate) fn refused(&self, id: IndexId, error: &Error) {
+        let mut refused = self.refused.lock();
+        if !refused.contains(&id) {
+            refused.push(id);
+            drop(refused);
+            tracing::error!(%error, "a lookup finds nothing: it is by an index that cannot be built");
         }
     }
 
@@ -223,21 +251,29 @@ impl Core {
             Some(Delta::Mark(mark)) if mark.sweeps() => deltas.pop(),
             _ => None,
         };
-        let kept = self.keep(&mut deltas);
         let mut values = Values::default();
         applied.events.reserve(deltas.len());
         loop {
-            let (plan, parts) = self.evaluate(&deltas, &kept, &mut values);
+            let (plan, fresh) = {
+                let state = self.state.read();
+                (Arc::clone(&state.plan), state.fresh(&deltas))
+            };
+            let kept = self.keep(&mut deltas, &plan);
+            let parts = evaluate(&deltas, &fresh, &kept, &plan, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile: its values are not there yet.
-            if Arc::ptr_eq(&state.plan, &plan) {
-                let first = applied.events.len();
-                state.apply(deltas.into_iter(), &values, &parts, applied);
-                self.invalid.changed(&applied.events[first..]);
-                break;
+            if !Arc::ptr_eq(&state.plan, &plan) {
+                drop(state);
+                kept.undo(&mut deltas);
+                continue;
             }
+            let first = applied.events.len();
+            state.apply(deltas.into_iter(), &values, &parts, applied);
+            self.invalid.changed(&applied.events[first..]);
+            drop(state);
+            self.settle(kept);
+            break;
         }
-        self.settle(kept);
         if let Some(Delta::Mark(mark)) = last {
             self.sweep(mark, applied);
         }
@@ -256,35 +292,9 @@ impl Core {
         self.state.write().apply(end, &Values::default(), &[], applied);
     }
 
-    /// Index values of the objects that are new to the store, computed outside the lock.
-    fn evaluate(
-        &self,
-        deltas: &[Delta<Sighting, Mark>],
-        kept: &Conversion,
-        values: &mut Values,
-    ) -> (Arc<Plan>, Vec<Part>) {
-        let mut parts = Vec::with_capacity(deltas.len());
-        let (plan, fresh) = {
-            let state = self.state.read();
-            if state.plan.is_empty() {
-                return (Arc::clone(&state.plan), parts);
-            }
-            (Arc::clone(&state.plan), state.fresh(deltas))
-        };
-        for (at, delta) in deltas.iter().enumerate() {
-            parts.push(match delta {
-                Delta::Put(seen) if fresh[at] => {
-                    plan.evaluate(kept.came(at).unwrap_or(&seen.object), &seen.object, values)
-                }
-                _ => Part::default(),
-            });
-        }
-        (plan, parts)
-    }
-
     /// This process wrote `object`; ignored when the watch was faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
-        let object = self.home.keep(&object, None).unwrap_or(object);
+        let object = self.keep_own(object);
         let mut state = self.state.write();
         let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {
@@ -335,14 +345,19 @@ impl Core {
         self.invalid.observe(observer);
     }
 
-    /// Somebody tried to decode `object` and could not.
-    pub(crate) fn note_invalid(&self, object: &Arc<Object>, message: &Arc<str>) {
+    /// Why this version does not decode into that type, when somebody has found that out.
+    pub(crate) fn known_invalid(&self, object: &Object, of: TypeId) -> Option<Arc<str>> {
+        self.invalid.of(object, of)
+    }
+
+    /// Somebody tried to decode `object` into the type `of` and could not.
+    pub(crate) fn note_invalid(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>) {
         let state = self.state.read();
         let slot = state.slots.get(parts(object.key()));
         if !slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object)) {
             return;
         }
-        let news = self.invalid.add(object, message);
+        let news = self.invalid.add(object, of, message);
         drop(state);
         if news == News::First {
             tracing::warn!(
@@ -365,4 +380,27 @@ impl Core {
             );
         }
     }
+}
+
+/// Index values of the objects that are new to the store: never under its lock.
+fn evaluate(
+    deltas: &[Delta<Sighting, Mark>],
+    fresh: &[bool],
+    kept: &Conversion,
+    plan: &Plan,
+    values: &mut Values,
+) -> Vec<Part> {
+    if plan.is_empty() {
+        return Vec::new();
+    }
+    let mut parts = Vec::with_capacity(deltas.len());
+    for (at, delta) in deltas.iter().enumerate() {
+        parts.push(match delta {
+            Delta::Put(seen) if fresh[at] => {
+                plan.evaluate(kept.came(at).unwrap_or(&seen.object), &seen.object, values)
+            }
+            _ => Part::default(),
+        });
+    }
+    parts
 }

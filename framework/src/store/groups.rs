@@ -1,7 +1,5 @@
 //! Groups of objects by a text: the objects with an index value, or those of a namespace.
 
-use std::sync::Arc;
-
 use super::hash::{Hash, Hasher, IdSet, Ids};
 use super::slots::{Id, Slots};
 
@@ -23,11 +21,14 @@ pub(super) struct Groups {
 
 /// The objects that share a text.
 pub(super) struct Group {
-    text: Arc<str>,
+    text: Box<str>,
     members: Members,
 }
 
+/// As large as a vector.
 enum Members {
+    /// Nobody else has the value: in an index on names or addresses most are alone.
+    One(Id),
     /// In key order.
     Few(Vec<Id>),
     Many(Box<IdSet>),
@@ -63,16 +64,17 @@ impl Groups {
     /// Makes `member` one of `text`'s; it must not be one. Its object stands in `slots`.
     pub(super) fn join(&mut self, text: &str, member: Id, slots: &Slots) -> GroupId {
         let hash = self.hasher.text(text);
-        let id = self.id(hash, text).unwrap_or_else(|| self.open(hash, Arc::from(text)));
+        self.links += 1;
+        let Some(id) = self.id(hash, text) else { return self.open(hash, text, member) };
         if let Some(group) = self.groups.get_mut(id as usize).and_then(Option::as_mut) {
             group.members.insert(member, slots);
-            self.links += 1;
         }
         id
     }
 
-    fn open(&mut self, hash: Hash, text: Arc<str>) -> GroupId {
-        let group = Some(Group { text, members: Members::Few(Vec::new()) });
+    /// A group of one.
+    fn open(&mut self, hash: Hash, text: &str, member: Id) -> GroupId {
+        let group = Some(Group { text: Box::from(text), members: Members::One(member) });
         let id = match self.free.pop() {
             Some(id) => {
                 self.groups[id as usize] = group;
@@ -91,9 +93,8 @@ impl Groups {
     pub(super) fn leave(&mut self, id: GroupId, member: Id, slots: &Slots) {
         let Some(place) = self.groups.get_mut(id as usize) else { return };
         let Some(group) = place else { return };
-        group.members.remove(member, slots);
         self.links -= 1;
-        if group.members.len() == 0 {
+        if !group.members.remove(member, slots) {
             let hash = self.hasher.text(&group.text);
             *place = None;
             self.ids.remove(hash, id);
@@ -109,7 +110,7 @@ impl Groups {
 
     /// Bytes that the groups take up.
     pub(super) fn resident(&self) -> usize {
-        let group = |group: &Group| 16 + group.text.len() + group.members.resident();
+        let group = |group: &Group| group.text.len() + group.members.resident();
         self.groups.capacity() * size_of::<Option<Group>>()
             + self.free.capacity() * size_of::<GroupId>()
             + self.ids.resident()
@@ -118,7 +119,7 @@ impl Groups {
 }
 
 impl Group {
-    pub(super) fn text(&self) -> &Arc<str> {
+    pub(super) fn text(&self) -> &str {
         &self.text
     }
 
@@ -130,6 +131,7 @@ impl Group {
     /// The members; in key order when [`is_sorted`](Self::is_sorted) says so.
     pub(super) fn members(&self) -> impl Iterator<Item = Id> {
         let (few, many) = match &self.members {
+            Members::One(id) => (std::slice::from_ref(id), None),
             Members::Few(ids) => (ids.as_slice(), None),
             Members::Many(ids) => (&[][..], Some(ids)),
         };
@@ -137,13 +139,14 @@ impl Group {
     }
 
     pub(super) fn is_sorted(&self) -> bool {
-        matches!(self.members, Members::Few(_))
+        !matches!(self.members, Members::Many(_))
     }
 }
 
 impl Members {
     fn len(&self) -> usize {
         match self {
+            Self::One(_) => 1,
             Self::Few(ids) => ids.len(),
             Self::Many(ids) => ids.len(),
         }
@@ -151,6 +154,10 @@ impl Members {
 
     fn insert(&mut self, member: Id, slots: &Slots) {
         match self {
+            Self::One(id) => {
+                *self = Self::Few(vec![*id]);
+                self.insert(member, slots);
+            }
             Self::Few(ids) if ids.len() < MOST_SORTED => {
                 let key = slots.object(member).map(|object| object.key());
                 let before = |id: &Id| slots.object(*id).map(|object| object.key()) < key;
@@ -171,14 +178,19 @@ impl Members {
         }
     }
 
-    fn remove(&mut self, member: Id, slots: &Slots) {
+    /// False when nobody is left.
+    fn remove(&mut self, member: Id, slots: &Slots) -> bool {
         match self {
+            Self::One(id) => return *id != member,
             Self::Few(ids) => {
                 if let Some(at) = ids.iter().position(|id| *id == member) {
                     ids.remove(at);
                 }
-                if ids.len() < ids.capacity() / 4 {
-                    ids.shrink_to(2 * ids.len());
+                match ids.as_slice() {
+                    [] => return false,
+                    [one] => *self = Self::One(*one),
+                    _ if ids.len() < ids.capacity() / 4 => ids.shrink_to(2 * ids.len()),
+                    _ => {}
                 }
             }
             Self::Many(ids) => {
@@ -190,10 +202,12 @@ impl Members {
                 }
             }
         }
+        true
     }
 
     fn resident(&self) -> usize {
         match self {
+            Self::One(_) => 0,
             Self::Few(ids) => ids.capacity() * size_of::<Id>(),
             Self::Many(ids) => size_of::<IdSet>() + ids.resident(),
         }

@@ -1,6 +1,8 @@
 //! Which cached objects are known not to decode, and who hears of it.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -24,6 +26,8 @@ pub(super) struct Invalids {
 
 struct Known {
     message: Arc<str>,
+    /// The type that it does not decode into.
+    of: TypeId,
     object: Arc<Object>,
     /// It changed since, and nobody has read it yet.
     is_outdated: bool,
@@ -47,17 +51,33 @@ impl Invalids {
         let _ = self.observer.set(observer);
     }
 
-    /// `object`, which is in the store, does not decode.
-    pub(super) fn add(&self, object: &Arc<Object>, message: &Arc<str>) -> News {
-        let found =
-            Known { message: Arc::clone(message), object: Arc::clone(object), is_outdated: false };
+    /// `object`, which is in the store, does not decode into the type `of`.
+    pub(super) fn add(&self, object: &Arc<Object>, of: TypeId, message: &Arc<str>) -> News {
+        let (message, object) = (Arc::clone(message), Arc::clone(object));
+        let found = Known { message, of, object, is_outdated: false };
         let mut known = self.known.lock();
         self.is_any.store(true, Ordering::Release);
-        match known.insert(object.key().clone(), found) {
-            None => News::First,
-            Some(before) if before.message != *message => News::Another,
-            Some(_) => News::Nothing,
+        match known.entry(found.object.key().clone()) {
+            Entry::Vacant(place) => {
+                place.insert(found);
+                News::First
+            }
+            Entry::Occupied(mut place) => {
+                let before = place.insert(found);
+                if before.message == place.get().message { News::Nothing } else { News::Another }
+            }
         }
+    }
+
+    /// Why this very version does not decode into the type `of`, when that was tried before.
+    pub(super) fn of(&self, object: &Object, of: TypeId) -> Option<Arc<str>> {
+        if !self.is_any.load(Ordering::Acquire) {
+            return None;
+        }
+        let known = self.known.lock();
+        let found = known.get(object.key())?;
+        let is_it = found.of == of && std::ptr::eq(&*found.object, object);
+        is_it.then(|| Arc::clone(&found.message))
     }
 
     /// Tells the observer. Not under a lock.

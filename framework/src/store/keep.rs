@@ -4,15 +4,18 @@
 //! converted. One that cannot be (it does not decode, it would not get smaller) stays compact: the
 //! next read says why, and the next version is tried anew.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::content::Content;
 use super::memory::Buffer;
 use super::mode::{Representation, Transform};
 use super::object::{Home, Object};
+use super::outside::{Fields, Outside};
 use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt, ResourceInfo};
 use crate::wire::{Skim, object_at_path};
 
@@ -31,11 +34,17 @@ enum Form {
     Compact,
     Metadata,
     Cold,
-    Decoded(Decode),
+    Decoded(Decoded),
 }
 
-/// Decodes an object into the type that is kept.
-type Decode = fn(&Object) -> Result<Shared, String>;
+/// The type that is kept.
+#[derive(Clone, Copy)]
+struct Decoded {
+    decode: fn(&Object) -> Result<Shared, String>,
+    of: TypeId,
+    /// What it has of an object.
+    fields: Fields,
+}
 
 /// A decoded value of whatever type.
 type Shared = Arc<dyn Value + Send + Sync>;
@@ -47,9 +56,9 @@ impl Mode {
         transform: Option<Transform>,
     ) -> Self {
         let form = match representation {
-            _ if K::projection().is_some() => Form::Decoded(decode_as::<K>),
+            _ if K::projection().is_some() => Form::Decoded(Decoded::of::<K>(K::projected())),
             Representation::Compact => Form::Compact,
-            Representation::Typed => Form::Decoded(decode_as::<K>),
+            Representation::Typed => Form::Decoded(Decoded::of::<K>(&[&[]])),
             Representation::Metadata => Form::Metadata,
             Representation::Cold => Form::Cold,
         };
@@ -65,6 +74,31 @@ impl Mode {
     pub(crate) fn is_compact(&self) -> bool {
         let is_cold = matches!(self.form, Form::Cold);
         matches!(self.form, Form::Compact) || (is_cold && cfg!(not(feature = "cold")))
+    }
+
+    /// Can a value be kept that was at this path?
+    pub(super) fn may_have(&self, path: &[&str]) -> bool {
+        match &self.form {
+            Form::Compact | Form::Cold => true,
+            Form::Metadata => path.first() == Some(&"metadata"),
+            Form::Decoded(decoded) => decoded.fields.may_have(path),
+        }
+    }
+
+    /// Is every value kept that was at this path?
+    pub(super) fn has(&self, path: &[&str]) -> bool {
+        match &self.form {
+            Form::Decoded(decoded) => decoded.fields.has(path),
+            _ => true,
+        }
+    }
+
+    /// The type of the kept values, where values are kept.
+    pub(super) fn decoded_as(&self) -> TypeId {
+        match &self.form {
+            Form::Decoded(decoded) => decoded.of,
+            _ => TypeId::of::<()>(),
+        }
     }
 
     /// Says so when it is cold without the feature for it.
@@ -89,8 +123,21 @@ impl fmt::Debug for Form {
     }
 }
 
-fn decode_as<K: Resource>(object: &Object) -> Result<Shared, String> {
-    Ok(Arc::new(object.parse::<K>()?))
+impl Decoded {
+    fn of<K: Resource>(fields: &'static [&'static [&'static str]]) -> Self {
+        let decode = |object: &Object| -> Result<Shared, String> {
+            let mut value = object.parse::<K>()?;
+            without_slack(value.metadata_mut());
+            Ok(Arc::new(value))
+        };
+        Self { decode, of: TypeId::of::<K>(), fields: Fields(fields) }
+    }
+}
+
+/// serde makes room for four elements where one is.
+fn without_slack(metadata: &mut ObjectMeta) {
+    metadata.owner_references.iter_mut().for_each(Vec::shrink_to_fit);
+    metadata.finalizers.iter_mut().for_each(Vec::shrink_to_fit);
 }
 
 /// A decoded value without its type.
@@ -123,11 +170,14 @@ impl<K: Resource> Value for K {
 
 /// A decoded value that is kept, and the head that was read off its bytes.
 pub(crate) struct Kept {
+    /// The head, and index values of what the value does not have.
     pub(super) head: Buffer,
     pub(super) common: Arc<Box<[u8]>>,
     value: Shared,
     /// About so many bytes, beside the head: the struct and, for its texts, those of the JSON.
-    pub(super) weight: usize,
+    pub(super) weight: u32,
+    /// Where the index values begin.
+    outside: u32,
 }
 
 impl fmt::Debug for Kept {
@@ -150,10 +200,15 @@ impl Kept {
     pub(super) fn annotation(&self, key: &str) -> Option<String> {
         self.value.annotation(key)
     }
+
+    pub(super) fn outside(&self) -> Outside<'_> {
+        Outside::of(self.head.get(self.outside as usize..).unwrap_or_default())
+    }
 }
 
 impl Home {
-    /// `object` in the form of this store; `before` is what it takes the place of.
+    /// `object` in the form of this store; `before` is what it takes the place of, `outside` what is
+    /// kept for indexes beside a value.
     ///
     /// # Errors
     /// Why it does not decode into the type that is kept.
@@ -161,23 +216,43 @@ impl Home {
         self: &Arc<Self>,
         object: &Arc<Object>,
         before: Option<&Object>,
+        outside: &[u8],
     ) -> Result<Arc<Object>, String> {
         let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
         match self.mode.form {
             Form::Compact => Ok(Arc::clone(object)),
             Form::Metadata => Ok(self.metadata_of(object, body)),
             Form::Cold => Ok(self.cold(object, body, before)),
-            Form::Decoded(decode) => {
-                let value = decode(object)?;
-                let (mut own, mut shared) = (Vec::new(), Vec::new());
-                let outline = object.head().lifted(&mut own, &mut shared);
-                let weight = value.weight(own.len() + shared.len(), body.len());
-                let head = self.memory.buffer(own.len(), |head| head.extend_from_slice(&own));
-                let common = self.common(&shared, before);
-                let kept = Box::new(Kept { head, common, value, weight });
-                Ok(Object::of(object.key().clone(), outline, Content::Kept(kept), self))
+            Form::Decoded(decoded) => {
+                let value = (decoded.decode)(object)?;
+                Ok(self.kept(object, value, body.len(), before, outside))
             }
         }
+    }
+
+    fn kept(
+        self: &Arc<Self>,
+        object: &Object,
+        value: Shared,
+        body: usize,
+        before: Option<&Object>,
+        outside: &[u8],
+    ) -> Arc<Object> {
+        let (mut own, mut shared) = (Vec::new(), Vec::new());
+        let outline = object.head().lifted(&mut own, &mut shared);
+        let weight = value.weight(own.len() + shared.len(), body);
+        let outside_at = own.len();
+        own.extend_from_slice(outside);
+        let head = self.memory.buffer(own.len(), |head| head.extend_from_slice(&own));
+        let common = self.common(&shared, before);
+        let kept = Kept {
+            head,
+            common,
+            value,
+            weight: u32::try_from(weight).unwrap_or(u32::MAX),
+            outside: u32::try_from(outside_at).unwrap_or(u32::MAX),
+        };
+        Object::of(object.key().clone(), outline, Content::Kept(Box::new(kept)), self)
     }
 
     /// The part of a head that objects share, shared with the object before if that is possible.
@@ -213,11 +288,13 @@ impl Home {
         let (mut own, mut common) = (Vec::new(), Vec::new());
         let outline = object.head().lifted(&mut own, &mut common);
         let before = match before.map(Object::content) {
-            Some(Content::Cold(cold)) => Some(cold),
+            Some(Content::Cold(cold)) => Some(&**cold),
             _ => None,
         };
         match self.press.pack(object, (&own, &common), body, before, &self.memory) {
-            Some(cold) => Object::of(object.key().clone(), outline, Content::Cold(cold), self),
+            Some(cold) => {
+                Object::of(object.key().clone(), outline, Content::Cold(Box::new(cold)), self)
+            }
             None => Arc::clone(object),
         }
     }

@@ -32,6 +32,7 @@ mod memory;
 mod mode;
 mod moment;
 mod object;
+mod outside;
 mod own;
 mod reads;
 mod shares;

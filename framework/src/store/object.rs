@@ -1,5 +1,6 @@
 //! One object as the cache holds it: key, where its head stands, and its content.
 
+use std::any::TypeId;
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
@@ -15,6 +16,7 @@ use super::core::Core;
 use super::heads::Heads;
 use super::keep::Mode;
 use super::memory::Memory;
+use super::outside::Outside;
 use super::shares::{Decoded, Shares};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
@@ -115,11 +117,19 @@ impl Object {
         &self.content
     }
 
-    /// The scalars at some paths.
+    /// The scalars at some paths, as far as they are kept.
     pub(super) fn visit(&self, paths: &PathTree, each: &mut dyn FnMut(usize, Scalar<'_>)) {
         match &self.content {
             Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
             content => paths.visit(&content.body(), each),
+        }
+    }
+
+    /// Index values of fields that it came with and that are not kept.
+    pub(super) fn outside(&self) -> Outside<'_> {
+        match &self.content {
+            Content::Kept(kept) => kept.outside(),
+            _ => Outside::default(),
         }
     }
 
@@ -144,7 +154,8 @@ impl Object {
         }
     }
 
-    /// The object as a `K`, shared with whoever holds it already.
+    /// The object as a `K`, shared with whoever holds it already. That a cached version does not
+    /// decode is found out once.
     pub(crate) fn decode<K: Resource>(self: &Arc<Self>) -> Result<Arc<K>, Invalid> {
         if let Content::Kept(kept) = &self.content
             && let Some(value) = kept.value::<K>()
@@ -154,20 +165,26 @@ impl Object {
         if let Some(Ok(shared)) = self.home.shares.get(self.serial).map(Arc::downcast::<K>) {
             return Ok(shared);
         }
+        let core = self.home.core.upgrade();
+        if let Some(core) = &core
+            && let Some(message) = core.known_invalid(self, TypeId::of::<K>())
+        {
+            return Err(Invalid { message });
+        }
         match self.parse::<K>() {
             Ok(value) => {
                 let value = Arc::new(value);
                 let shared: Decoded = Arc::<K>::clone(&value);
                 self.home.shares.put(self.serial, &shared);
-                if let Some(core) = self.home.core.upgrade() {
+                if let Some(core) = core {
                     core.note_valid(self);
                 }
                 Ok(value)
             }
             Err(message) => {
                 let message: Arc<str> = Arc::from(message);
-                if let Some(core) = self.home.core.upgrade() {
-                    core.note_invalid(self, &message);
+                if let Some(core) = core {
+                    core.note_invalid(self, TypeId::of::<K>(), &message);
                 }
                 Err(Invalid { message })
             }

@@ -108,8 +108,12 @@ impl State {
         self.slots.remove(id)
     }
 
-    /// Which of the deltas bring an object that is not in the store already?
+    /// Which of the deltas bring an object that is not in the store already? Empty where no index
+    /// asks.
     pub(super) fn fresh(&self, deltas: &[Delta<Sighting, Mark>]) -> Vec<bool> {
+        if self.plan.is_empty() {
+            return Vec::new();
+        }
         let holds = |object: &Arc<Object>| {
             let slot = self.slots.get(parts(object.key()));
             slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object))

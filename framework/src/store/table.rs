@@ -54,7 +54,7 @@ impl Table {
     /// Says what the values of the object at `id` are now; it stands in `slots`.
     pub(super) fn set(&mut self, id: Id, texts: Texts<'_>, slots: &Slots) {
         let known = self.groups_of(id);
-        let text = |group: &GroupId| self.groups.at(*group).map(|group| &**group.text());
+        let text = |group: &GroupId| self.groups.at(*group).map(Group::text);
         if known.iter().map(text).eq(texts.iter().map(Some)) {
             return;
         }
@@ -62,7 +62,7 @@ impl Table {
         let mut now = Vec::with_capacity(texts.len());
         for text in texts.iter() {
             let is_text = |group: &&GroupId| {
-                self.groups.at(**group).is_some_and(|group| **group.text() == *text)
+                self.groups.at(**group).is_some_and(|group| group.text() == text)
             };
             // Values that stay do not move.
             let stays = before.iter().find(is_text).copied();

@@ -17,8 +17,13 @@ use crate::wire::{PathTree, Scalar};
 #[derive(Default)]
 pub(super) struct Plan {
     paths: PathTree,
+    /// The same, one by one.
+    declared: Vec<(usize, Path)>,
     functions: Vec<(usize, Arc<dyn Evaluate>)>,
 }
+
+/// Names from an object's root to a field.
+pub(super) type Path = &'static [&'static str];
 
 /// One value of one object in one index.
 struct Value {
@@ -42,7 +47,10 @@ impl Plan {
         let mut plan = Self::default();
         for (index, evaluator) in evaluators.into_iter().enumerate() {
             match evaluator {
-                Evaluator::Path(path) => plan.paths.add(path, index),
+                Evaluator::Path(path) => {
+                    plan.paths.add(path, index);
+                    plan.declared.push((index, path));
+                }
                 Evaluator::Function(function) => plan.functions.push((index, Arc::clone(function))),
             }
         }
@@ -51,6 +59,16 @@ impl Plan {
 
     pub(super) fn is_empty(&self) -> bool {
         self.paths.is_empty() && self.functions.is_empty()
+    }
+
+    /// The paths, each with the number of its index.
+    pub(super) fn declared(&self) -> &[(usize, Path)] {
+        &self.declared
+    }
+
+    /// All paths in one.
+    pub(super) fn paths(&self) -> &PathTree {
+        &self.paths
     }
 
     /// Adds the object's values; each index's are sorted and distinct. Paths are looked for in the
@@ -62,6 +80,13 @@ impl Plan {
             came.visit(&self.paths, &mut |index, scalar| match scalar {
                 Scalar::Text(text) => into.add_text(index, &text),
                 number @ Scalar::Number(_) => into.add(index, &number),
+            });
+            let kept = first..into.values.len();
+            came.outside().each(&self.declared, &mut |index, text| {
+                // What is kept is of this version, what stands beside may be of the one before.
+                if !into.values[kept.clone()].iter().any(|value| value.index == index) {
+                    into.add(index, &text);
+                }
             });
         }
         // Keeps the decoded object for the next function.

@@ -15,6 +15,7 @@ use super::object::Object;
 use super::reads::At;
 use super::stats::StoreStats;
 use super::{Cached, Invalid};
+use crate::error::Error;
 use crate::resource::{ObjectKey, Resource, Selector};
 
 /// A read view of the cached objects of one kind; cheap to clone. Each call answers from one moment;
@@ -101,8 +102,9 @@ impl<K: Resource> Store<K> {
     }
 
     /// The objects whose index value is `value`, in key order. An index that the store does not have
-    /// yet is built by this call and kept. A value of another type than the index has does not
-    /// compile:
+    /// yet is built by this call and kept. By one that cannot be built nothing is found, and the log
+    /// says so: [`ensure_index`](Self::ensure_index) has the error. A value of another type than the
+    /// index has does not compile:
     ///
     /// ```compile_fail,E0277
     /// use k8s_openapi::api::core::v1::Pod;
@@ -132,8 +134,14 @@ impl<K: Resource> Store<K> {
 
     /// Builds an index now, so that no lookup has to. Objects may be there already, and may change
     /// meanwhile.
-    pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) {
-        self.core.ensure_index(index.id(), &index.evaluator());
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when objects are there already, the index is on
+    /// a field path, and the field was not kept of them: that of a projection that does not have it,
+    /// or outside of `metadata` where only metadata are kept. Declared before the first list, an
+    /// index of a projection may be on any field.
+    pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
+        self.core.ensure_index(index.id(), &index.evaluator())
     }
 
     /// The objects with an owner reference to this uid, in key order; an index like any other.
@@ -270,7 +278,10 @@ fn by_index<K: Resource, V: IndexValue>(
     if let Some(found) = core.lookup(id, term.text(), at) {
         return cached(found);
     }
-    core.ensure_index(id, &index.evaluator());
+    if let Err(error) = core.ensure_index(id, &index.evaluator()) {
+        core.refused(id, &error);
+        return Vec::new();
+    }
     cached(core.lookup(id, term.text(), at).unwrap_or_default())
 }
 

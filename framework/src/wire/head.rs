@@ -49,10 +49,28 @@ pub(crate) struct Outline {
     pub(crate) owners: Span,
     /// All of `metadata`; empty where the bytes are the head's alone.
     pub(crate) metadata: Span,
-    pub(crate) generation: i64,
-    pub(crate) terminating: bool,
+    pub(crate) state: Revision,
     /// Set when the bytes cannot be read as they stand; then it answers for all but annotations.
     pub(crate) plain: Option<Box<Plain>>,
+}
+
+/// Generation, and whether the object is marked for deletion, in eight bytes: every object has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Revision(i64);
+
+impl Revision {
+    /// A generation counts changes: it never needs the last bit.
+    pub(crate) fn new(generation: i64, is_terminating: bool) -> Self {
+        Self(generation.wrapping_shl(1) | i64::from(is_terminating))
+    }
+
+    fn generation(self) -> i64 {
+        self.0 >> 1
+    }
+
+    fn is_terminating(self) -> bool {
+        self.0 & 1 == 1
+    }
 }
 
 impl Outline {
@@ -171,12 +189,12 @@ impl<'a> Head<'a> {
 
     /// Generation; 0 when the kind has none.
     pub fn generation(&self) -> i64 {
-        self.outline.generation
+        self.outline.state.generation()
     }
 
     /// Is it marked for deletion?
     pub fn is_terminating(&self) -> bool {
-        self.outline.terminating
+        self.outline.state.is_terminating()
     }
 
     /// Labels, sorted by key.
@@ -231,8 +249,7 @@ impl<'a> Head<'a> {
     /// finalizers and owners, which other objects may have too, to `common`. Both are empty.
     pub(crate) fn lifted(&self, own: &mut Vec<u8>, common: &mut Vec<u8>) -> Outline {
         let mut lifted = Outline {
-            generation: self.outline.generation,
-            terminating: self.outline.terminating,
+            state: self.outline.state,
             plain: self.outline.plain.clone(),
             ..Outline::default()
         };

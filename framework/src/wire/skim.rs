@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 use serde::Deserialize;
 
-use super::head::{Outline, Plain, PlainOwner, Span};
+use super::head::{Outline, Plain, PlainOwner, Revision, Span};
 use super::scan::{Cursor, Elements, Malformed, Name, members, text};
 
 /// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
@@ -205,8 +205,7 @@ impl<'a> Skim<'a> {
     /// Where the metadata stand in what [`compact`](Self::compact) keeps.
     pub(crate) fn outline(&self) -> Outline {
         let mut outline = Outline {
-            generation: self.generation,
-            terminating: self.terminating,
+            state: Revision::new(self.generation, self.terminating),
             ..Outline::default()
         };
         let spans = &self.spans;

@@ -89,7 +89,7 @@ fn resource(model: &Model) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let Some(of) = &model.of else { return TokenStream::new() };
-    let info = base_info(of);
+    let (info, paths) = (base_info(of), paths(model));
     let metadata = model.fields.iter().find(|field| field.ident == "metadata");
     let place = at(metadata.map_or(Span::call_site(), |field| field.ty.span()));
     let q = private_at(place);
@@ -113,8 +113,45 @@ fn resource(model: &Model) -> TokenStream {
             fn projection() -> ::core::option::Option<&'static str> {
                 ::core::option::Option::Some(::core::any::type_name::<Self>())
             }
+
+            fn projected() -> &'static [&'static [&'static str]] {
+                &[#(&[#(#paths),*]),*]
+            }
         }
     }
+}
+
+/// What `ObjectMeta` has.
+const METADATA: [&str; 14] = [
+    "annotations",
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "labels",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+];
+
+/// The paths of what it reads.
+fn paths(model: &Model) -> Vec<Vec<String>> {
+    let mut paths = Vec::new();
+    for field in &model.fields {
+        if field.ident != "metadata" || model.skip.is_empty() {
+            paths.push(field.path.clone());
+            continue;
+        }
+        let is_read = |part: &&&str| !model.skip.iter().any(|skipped| skipped == **part);
+        let parts = METADATA.iter().filter(is_read);
+        paths.extend(parts.map(|part| vec!["metadata".to_owned(), (*part).to_owned()]));
+    }
+    paths
 }
 
 /// The kind of the whole; one error if it is none.

@@ -128,7 +128,7 @@ fn life<K: Resource>(mode: Mode) -> Vec<String> {
     let core = core(mode);
     let store: Store<K> = Store::new(Arc::clone(&core));
     // The server may leave the spec out where only metadata is kept: the index comes first.
-    store.ensure_index(Index::<K, String>::on_path("node", &["spec", "nodeName"]));
+    store.ensure_index(Index::<K, String>::on_path("node", &["spec", "nodeName"])).unwrap();
     let first: Vec<_> = (0..600).map(|number| pod(number, 1000)).collect();
     let mut said = told(&relist(&core, 1, "1000", &first));
     said.extend(answers(&store));
@@ -218,21 +218,57 @@ fn of_metadata_only_the_content_is_gone_and_annotations_are_there() {
     assert_eq!((object.kind.as_str(), object.api_version.as_str()), ("Pod", "v1"));
 }
 
+thread_local! {
+    static DECODES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// A text; counts how often somebody tried to read one.
+#[derive(Clone, Debug, serde::Serialize)]
+struct Counted(String);
+
+impl<'de> serde::Deserialize<'de> for Counted {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        DECODES.set(DECODES.get() + 1);
+        String::deserialize(deserializer).map(Self)
+    }
+}
+
+/// A view that takes the priority for a text.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod)]
+struct Mistaken {
+    metadata: ObjectMeta,
+    #[projection(path = "spec.priority")]
+    priority: Option<Counted>,
+}
+
 #[test]
-fn an_index_outside_of_a_projection_is_evaluated_when_the_object_comes() {
-    let core = core(mode::<PodView>(Representation::Compact));
-    let store: Store<PodView> = Store::new(Arc::clone(&core));
-    let by_node: Index<PodView, String> = Index::on_path("node", &["spec", "nodeName"]);
-    store.ensure_index(by_node);
-    put(&core, &pod(1, 7));
-    assert_eq!(names(&store.by_index(by_node, "node-0")), "p-0001");
-    // Added later it sees what is kept.
-    let by_ip: Index<PodView, String> = Index::on_path("ip", &["status", "podIP"]);
-    let by_phase: Index<PodView, String> = Index::on_path("phase", &["status", "phase"]);
-    assert!(store.by_index(by_ip, "10.0.0.1").is_empty());
-    assert_eq!(store.by_index(by_phase, "Running").len(), 1);
-    put(&core, &pod(1, 8));
-    assert_eq!(store.by_index(by_ip, "10.0.0.1").len(), 1, "the next version is found");
+fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
+    for mode in [
+        mode::<Mistaken>(Representation::Compact),
+        mode::<Pod>(Representation::Typed),
+        mode::<Pod>(Representation::Compact),
+        mode::<Pod>(Representation::Cold),
+    ] {
+        let core = core(mode);
+        let store: Store<Mistaken> = Store::new(Arc::clone(&core));
+        let key = ObjectKey::new(Some("n-1"), "p-0001");
+        for version in [7, 8] {
+            DECODES.set(0);
+            put(&core, &pod(1, version));
+            // The typed store has decoded it into its own type.
+            let read =
+                || store.get(&key).expect("it is there").get().map(|view| view.priority.clone());
+            let first = read().expect_err("a number is no text").message;
+            assert!((0..5).all(|_| read().is_err_and(|invalid| invalid.message == first)));
+            assert_eq!(DECODES.get(), 1, "version {version}");
+        }
+        assert!(
+            Store::<PodView>::new(Arc::clone(&core)).list()[0].get().is_ok(),
+            "as another type"
+        );
+        assert_eq!(core.invalid(), 1);
+    }
 }
 
 /// C1: in the forms that decode at once, too.
@@ -392,3 +428,5 @@ mod cold {
         assert!(store.list().iter().all(|cached| cached.get().is_ok()));
     }
 }
+
+mod outside;

@@ -55,7 +55,7 @@ static SLOW: std::sync::OnceLock<Store<ConfigMap>> = std::sync::OnceLock::new();
 /// Stands for a reader that asks for a new index while a batch is being prepared.
 fn builds_another(_: &ConfigMap) -> Vec<String> {
     if let Some(store) = SLOW.get() {
-        store.ensure_index(BY_HOST);
+        store.ensure_index(BY_HOST).unwrap();
     }
     Vec::new()
 }
@@ -64,7 +64,7 @@ fn builds_another(_: &ConfigMap) -> Vec<String> {
 fn an_index_built_while_a_batch_is_prepared_misses_nothing_of_it() {
     let core = core();
     let store = store(&core);
-    store.ensure_index(Index::<_, String>::new("slow", builds_another));
+    store.ensure_index(Index::<_, String>::new("slow", builds_another)).unwrap();
     SLOW.set(store.clone()).unwrap();
     put(&core, &with_host("a", 1, "x"));
     assert_eq!(names(&store.by_index(BY_HOST, "x")), ["a"]);
@@ -116,7 +116,7 @@ fn with_tags(name: &str, version: u64, tags: &[&str]) -> Value {
 fn mechanism_62_a_value_that_loses_its_last_object_leaves_nothing_behind() {
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     for version in 1..500 {
         put(&core, &with_host("a", version, &format!("host-{version}")));
         assert_eq!((store.stats().index_values, store.stats().index_entries), (1, 1));
@@ -135,7 +135,7 @@ fn mechanism_62_the_other_objects_of_a_value_stay_when_one_goes() {
     for (version, name) in ["a", "b", "c"].into_iter().enumerate() {
         put(&core, &with_host(name, version as u64 + 1, "x"));
     }
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     delete(&core, &with_host("b", 9, "x"));
     assert_eq!(names(&store.by_index(BY_HOST, "x")), ["a", "c"]);
     put(&core, &with_host("b", 10, "x"));
@@ -147,7 +147,7 @@ fn mechanism_62_the_other_objects_of_a_value_stay_when_one_goes() {
 fn mechanism_62_values_that_vanish_appear_or_stay_are_handled_apart() {
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_TAGS);
+    store.ensure_index(BY_TAGS).unwrap();
     let found = |tag: &str| names(&store.by_index(BY_TAGS, tag)).join(" ");
     put(&core, &with_tags("a", 1, &["x", "y", "y"]));
     put(&core, &with_tags("b", 2, &["y", "z"]));
@@ -175,7 +175,7 @@ fn an_object_that_an_index_function_fails_on_is_kept_without_values_and_the_batc
     let core = core();
     let store = store(&core);
     let index = Index::<_, String>::new("faulty", panics_at_two);
-    store.ensure_index(index);
+    store.ensure_index(index).unwrap();
     let batch = ["one", "two", "three"].into_iter().enumerate().map(|(at, host)| {
         let object = with_host(host, at as u64 + 1, host);
         Delta::Put(sighting(&core, &object, Run::default()))
@@ -195,8 +195,8 @@ fn mechanism_62_an_index_may_be_added_when_objects_are_there() {
     for at in 0..300 {
         put(&core, &with_host(&format!("o{at:03}"), at + 1, &format!("h{}", at % 3)));
     }
-    store.ensure_index(BY_HOST);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
+    store.ensure_index(BY_HOST).unwrap();
     assert_eq!(store.stats().indexes, 1);
     let found = store.by_index(BY_HOST, "h1");
     assert_eq!(found.len(), 100);

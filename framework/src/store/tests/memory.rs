@@ -17,7 +17,7 @@ fn after_twenty_updates_of_each_object_the_store_holds_what_it_held() {
     const OBJECTS: usize = 2_000;
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     let size = |at: usize, round: usize| 5_600 + (at * 37 + round * 53) % 81;
     let round = |round: usize| {
         let version = |at: usize| (round * OBJECTS + at + 1) as u64;
@@ -46,7 +46,7 @@ fn after_twenty_updates_of_each_object_the_store_holds_what_it_held() {
 fn what_is_counted_is_what_is_there_and_goes_when_objects_do() {
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     let empty = store.stats();
     for at in 0..500 {
         put(&core, &sized(at, at as u64 + 1, 700 + at));
@@ -66,13 +66,20 @@ fn what_is_counted_is_what_is_there_and_goes_when_objects_do() {
     assert!(left < 20_000, "{left} bytes are left of {full:?}");
 }
 
+/// An object of 1 KB is to cost no more than 1.2 KB, everything included.
+#[test]
+fn an_object_is_small_beside_its_bytes() {
+    assert_eq!(size_of::<super::super::content::Content>(), 24);
+    assert!(size_of::<Object>() <= 152, "{}", size_of::<Object>());
+}
+
 /// Part 6 of the cache: a list of what is cached already costs a look at the metadata.
 #[test]
 fn an_unchanged_object_of_a_relist_costs_no_allocation() {
     const OBJECTS: usize = 1_000;
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     let bodies: Vec<String> =
         (0..OBJECTS).map(|at| sized(at, at as u64 + 1, 700).to_string()).collect();
     let mut batch = Vec::with_capacity(OBJECTS + 1);
@@ -103,7 +110,7 @@ fn an_unchanged_object_of_a_relist_costs_no_allocation() {
 fn an_update_of_the_same_size_allocates_the_object_and_no_bytes() {
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     for version in 1..=3 {
         put(&core, &sized(1, version, 5_000));
     }
@@ -122,7 +129,7 @@ fn an_update_of_the_same_size_allocates_the_object_and_no_bytes() {
 fn a_lookup_allocates_its_result_and_nothing_else() {
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     for at in 0..200 {
         put(&core, &sized(at, at as u64 + 1, 100));
     }

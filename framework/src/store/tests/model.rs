@@ -231,7 +231,7 @@ impl World {
                 let picture = picture_of(&self.store.list());
                 self.snapshots.push((self.store.snapshot(), picture, found));
             }
-            Step::Index => self.store.ensure_index(BY_HOST),
+            Step::Index => self.store.ensure_index(BY_HOST).unwrap(),
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ async fn an_own_write_is_seen_at_once_by_every_kind_of_read() {
     let core = core();
     let store = store(&core);
     put(&core, &with_host("a", 1, "x"));
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     wrote(&core, &with_host("a", 5, "y"));
     wrote(&core, &with_host("new", 6, "y"));
     assert_eq!(store.get(&key("a")).unwrap().head().resource_version(), "5");

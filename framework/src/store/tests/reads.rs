@@ -114,7 +114,7 @@ fn g_c5_a_snapshot_answers_from_its_moment_whatever_happens_after_it() {
     for (version, name) in [(1, "a"), (2, "b"), (3, "c")] {
         put(&core, &with_host(name, version, "x"));
     }
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     let before = store.snapshot();
     put(&core, &with_host("a", 4, "y"));
     put(&core, &with_host("a", 5, "z"));
@@ -143,7 +143,7 @@ async fn g_c5_a_snapshot_shows_the_own_writes_of_its_moment_and_no_later_ones() 
     let store = store(&core);
     put(&core, &with_host("a", 1, "x"));
     put(&core, &with_host("gone", 2, "x"));
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     wrote(&core, &with_host("a", 5, "y"));
     core.deleted(&key("gone"), "u");
     let snapshot = store.snapshot();
@@ -177,7 +177,7 @@ fn g_c5_readers_beside_a_writer_see_each_object_once_in_list_and_index() {
     const OBJECTS: u64 = 40;
     let core = core();
     let store = store(&core);
-    store.ensure_index(BY_HOST);
+    store.ensure_index(BY_HOST).unwrap();
     let write = |round: u64| {
         let put = |at: u64| {
             let object =

@@ -52,8 +52,11 @@ fn a_plain_object_keeps_no_copies_and_reads_as_one_that_does() {
         let (outline, kept) = (skim.outline(), skim.compact());
         assert!(outline.plain.is_none());
         let head = outline.head(&kept);
-        let copied =
-            Outline { plain: Some(Box::new(skim.copied())), generation: 4, ..Outline::default() };
+        let copied = Outline {
+            plain: Some(Box::new(skim.copied())),
+            state: Revision::new(4, false),
+            ..Outline::default()
+        };
         assert_eq!(head, copied.head(&[]), "{bytes}");
         assert_eq!((head.uid(), head.resource_version()), ("u-1", "17"));
         assert_eq!(head.label("z"), Some("2"));

@@ -43,11 +43,15 @@ pub struct WidgetCondition {
     r#type: String,
 }
 
-/// What an operator that looks at Pods needs of one: six fields beside the metadata.
+/// What an operator that looks at Pods needs of one: six fields beside the metadata, and of the
+/// annotations one.
 #[derive(Projection, Clone, Debug)]
-#[projection(of = Pod)]
+#[projection(of = Pod, skip(annotations))]
 pub struct PodView {
     metadata: ObjectMeta,
+    // measure::STAMP
+    #[projection(annotation = "peers.example.dev/stamp")]
+    stamp: Option<String>,
     #[projection(path = "spec.nodeName")]
     node: Option<String>,
     #[projection(path = "spec.serviceAccountName")]
@@ -81,6 +85,10 @@ impl Read for Pod {
 
 impl Read for PodView {
     const OTHER: Index<Self, String> = Index::on_path("node", &["spec", "nodeName"]);
+
+    fn stamp(&self) -> Option<u64> {
+        self.stamp.as_ref()?.parse().ok()
+    }
 }
 
 impl Read for Widget {

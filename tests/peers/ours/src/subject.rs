@@ -124,8 +124,11 @@ impl<'a, K: Read> Ours<'a, K> {
         let store = informer.store();
         // Without a user an informer ends.
         self.informer = Some(informer);
-        store.ensure_index(K::APP);
-        store.ensure_index(K::OTHER);
+        for index in [K::APP, K::OTHER] {
+            if let Err(error) = store.ensure_index(index) {
+                panic!("{error}");
+            }
+        }
         let (registry, stop) = (informers.clone(), self.stop.clone());
         self.runtime.spawn(async move { registry.run(stop).await });
         informers

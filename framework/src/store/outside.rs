@@ -1,0 +1,106 @@
+//! Index values of what a kept value does not have.
+//!
+//! A projection keeps some fields of an object, and an index may be on another: it is evaluated while
+//! the whole object is there. Its values stay beside the kept value, so that a snapshot finds the
+//! object by them after it has changed, and an own write that takes its place before the watch does.
+//!
+//! An index that comes when objects are there already finds nothing of what was not kept: it is
+//! refused. Not here: the kept value itself (`keep`).
+
+use super::keep::Mode;
+use super::object::Object;
+use super::values::{Path, Plan};
+use crate::error::{Error, ErrorKind};
+use crate::resource::ResourceInfo;
+
+/// The paths of a type's fields; the empty path is everything.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields(pub(super) &'static [Path]);
+
+impl Fields {
+    /// Does a field lie there or above? Then its type decides what it keeps.
+    pub(super) fn may_have(self, path: &[&str]) -> bool {
+        self.0.iter().any(|field| path.starts_with(field))
+    }
+
+    /// Is a field, or a part of the metadata, just there?
+    pub(super) fn has(self, path: &[&str]) -> bool {
+        let is_whole = |field: &&Path| match **field {
+            [] | ["metadata", ..] => path.starts_with(field),
+            field => *field == *path,
+        };
+        self.0.iter().any(|field| is_whole(&field))
+    }
+}
+
+/// Values by path, as they stand beside a kept value: empty, or JSON of this store's own.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Outside<'a>(&'a [u8]);
+
+/// A path and a value at it.
+type Entry<'a> = (Vec<std::borrow::Cow<'a, str>>, String);
+
+impl<'a> Outside<'a> {
+    pub(super) fn of(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Calls `each` for every value of a declared path, with the number of its index.
+    pub(super) fn each(self, declared: &[(usize, Path)], each: &mut dyn FnMut(usize, &str)) {
+        if self.0.is_empty() {
+            return;
+        }
+        let entries: Vec<Entry<'_>> = serde_json::from_slice(self.0).unwrap_or_default();
+        for (path, text) in &entries {
+            for (index, _) in declared.iter().filter(|(_, declared)| path == declared) {
+                each(*index, text);
+            }
+        }
+    }
+}
+
+/// The values of indexes on paths of which the kept form may not have everything; `object` is as it
+/// came.
+pub(super) fn of_path_indexes(object: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
+    let mut entries: Vec<(Path, String)> = Vec::new();
+    let outside = |index: usize| {
+        let declared = plan.declared().iter().find(|(known, _)| *known == index);
+        declared.map(|(_, path)| *path).filter(|path| !mode.has(path))
+    };
+    if plan.declared().iter().all(|(_, path)| mode.has(path)) {
+        return Vec::new();
+    }
+    object.visit(plan.paths(), &mut |index, scalar| {
+        if let Some(path) = outside(index) {
+            entries.push((path, scalar.to_string()));
+        }
+    });
+    written(&entries)
+}
+
+/// The same of an object in whatever form.
+pub(super) fn known(object: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
+    let mut entries: Vec<(Path, String)> = Vec::new();
+    object.outside().each(plan.declared(), &mut |index, text| {
+        if let Some((_, path)) = plan.declared().iter().find(|(known, _)| *known == index) {
+            entries.push((path, text.to_owned()));
+        }
+    });
+    if entries.is_empty() { of_path_indexes(object, plan, mode) } else { written(&entries) }
+}
+
+fn written(entries: &[(Path, String)]) -> Vec<u8> {
+    if entries.is_empty() {
+        return Vec::new();
+    }
+    serde_json::to_vec(entries).unwrap_or_default()
+}
+
+/// An index on `path` is asked for too late.
+pub(super) fn not_kept(info: &ResourceInfo, path: &[&str]) -> Error {
+    let path = path.join(".");
+    let text = format!(
+        "cannot build an index of {info} on {path}: objects are cached already, and this field was not kept of them; add it to the projection, or declare the index before the cache starts (Wiring::index, Store::ensure_index)"
+    );
+    Error::new(ErrorKind::Usage, text)
+}
