@@ -1,4 +1,5 @@
-//! The few primitives with which threads and tasks meet: a lock, and a notification for tasks.
+//! The few primitives with which threads and tasks meet: a lock, a counter, and a notification for
+//! tasks.
 //!
 //! Code that hands work from one task to another takes them from here and from nowhere else, so
 //! that `tests/models` can compile the same source against primitives that try every interleaving.
@@ -6,5 +7,8 @@
 //! No channels and no condition variables: what waits is a task, and what it waits for is a look at
 //! state under a lock.
 
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::sync::Notify;
+pub(crate) use tokio::sync::futures::Notified;

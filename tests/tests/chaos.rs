@@ -25,6 +25,11 @@ fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
     // It means something only if enough went wrong.
     for what in [
         "backups that were restored",
+        "definitions that went away unseen",
+        "lists that were complete in part",
+        "net: names that were hidden",
+        "queue: deletions that were told",
+        "queue: states that were merged away",
         "caches that said they were synced",
         "kinds that fell ill alone",
         "lists: absent",

@@ -7,12 +7,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use super::RetryPolicy;
@@ -21,6 +17,7 @@ use super::meter::Meter;
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::seams::Seams;
+use crate::sync::{AtomicUsize, Mutex, Notified, Notify, Ordering};
 
 /// Delays beyond this are as good as never; instants cannot count much further.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);

@@ -10,17 +10,22 @@ mod content;
 mod driver;
 mod faults;
 mod fleet;
+mod follow;
+mod forms;
 mod kinds;
 mod late;
 mod listen;
 mod net;
 mod run;
+mod scenes;
 mod stats;
 mod writer;
 
 pub use cache::{Cache, Watched};
 pub use content::{Content, uid_number};
-pub use kinds::{CONFIG_MAPS, GADGETS, GIZMOS, Gadget, Gizmo, Subject, definition};
+pub use kinds::{
+    CONFIG_MAPS, ConfigMapView, GADGETS, GIZMOS, Gadget, Gizmo, Subject, definition,
+};
 pub use late::LateCache;
 pub use listen::Manner;
 pub use net::Net;
