@@ -51,13 +51,17 @@ fn main() {
 
 /// Writes a file that has the module when it is included.
 fn include(out: &Path, module: &str, file: &str) {
-    let text = format!("#[path = {:?}]\npub mod {module};\n", out.join(file));
+    let text = format!(
+        "#[path = {:?}]\n#[allow(dead_code, suspicious_double_ref_op)]\npub mod {module};\n",
+        out.join(file)
+    );
     fs::write(out.join(format!("{module}.in")), text).expect("OUT_DIR can be written");
 }
 
 /// All files of a folder, by their paths below the source.
 fn list(folder: &str, files: &mut Vec<String>) {
-    for file in fs::read_dir(Path::new(SOURCE).join(folder)).expect("the models lie in the project") {
+    for file in fs::read_dir(Path::new(SOURCE).join(folder)).expect("the models lie in the project")
+    {
         let path = file.expect("an entry of a folder that was just opened").path();
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let name = format!("{folder}/{name}");

@@ -17,7 +17,12 @@ fn root() -> PathBuf {
 fn owed() -> Vec<String> {
     let faults = (1..=15).map(|number| format!("B{number}"));
     let guarantees = (1..=9).map(|number| format!("G-C{number}"));
-    ["A12", "A13", "A15", "C1"].map(str::to_owned).into_iter().chain(faults).chain(guarantees).collect()
+    ["A12", "A13", "A15", "C1"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(faults)
+        .chain(guarantees)
+        .collect()
 }
 
 /// The tests in the tables, as `file: name`, by id.

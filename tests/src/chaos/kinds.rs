@@ -134,8 +134,7 @@ impl Subject for ConfigMapView {
 /// Gizmos of which the metadata is kept.
 impl Subject for PartialObject {
     const KIND: usize = GIZMOS;
-    const BY_SHARD: Index<Self, String> =
-        Index::on_path("shard", &["metadata", "labels", "shard"]);
+    const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["metadata", "labels", "shard"]);
     fn held(&self) -> Option<(u64, &str)> {
         Some((self.label("serial")?.parse().ok()?, self.label("shard")?))
     }

@@ -23,9 +23,7 @@ mod writer;
 
 pub use cache::{Cache, Watched};
 pub use content::{Content, uid_number};
-pub use kinds::{
-    CONFIG_MAPS, ConfigMapView, GADGETS, GIZMOS, Gadget, Gizmo, Subject, definition,
-};
+pub use kinds::{CONFIG_MAPS, ConfigMapView, GADGETS, GIZMOS, Gadget, Gizmo, Subject, definition};
 pub use late::LateCache;
 pub use listen::Manner;
 pub use net::Net;

@@ -95,11 +95,8 @@ impl World {
     /// What such a list does not show is not gone (G-C1, G-C4).
     pub(super) async fn list_in_part(&mut self) {
         self.stats.count("lists that were complete in part");
-        self.server.compact();
-        for fleet in &self.fleets {
-            fleet.net.hide_names(NAMELESS);
-            fleet.net.cut();
-        }
+        self.fleets.iter().for_each(|fleet| fleet.net.hide_names(NAMELESS));
+        self.server.faults().fail_watches("*", 410);
         // Long enough for a list and its pauses, too short for the next list.
         sleep(Duration::from_secs(60)).await;
         if let Err(violation) = self.settled() {
