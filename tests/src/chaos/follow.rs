@@ -29,6 +29,10 @@ const ROOM: usize = 64;
 /// Deltas that the consumer takes at once.
 const TAKEN: usize = 40;
 
+/// Deltas that came into queues, and out of them.
+const PUSHED: &str = "queue: deltas that were pushed";
+const TOLD: &str = "queue: deltas that were told";
+
 /// A state of an object.
 #[derive(Clone, Debug)]
 struct State {
@@ -66,9 +70,15 @@ struct Producer {
     /// Shown since the last list began.
     shown: BTreeSet<ObjectKey>,
     epoch: u32,
+    stats: Stats,
 }
 
 impl Producer {
+    fn push(&self, deltas: impl IntoIterator<Item = Delta<State, ()>>) {
+        let counted = deltas.into_iter().inspect(|_| self.stats.count(PUSHED));
+        self.queue.push(counted);
+    }
+
     fn put(&mut self, seen: &Seen<'_>) {
         let key = seen.key();
         self.shown.insert(key.clone());
@@ -79,7 +89,7 @@ impl Producer {
         self.newest.insert(key.clone(), state.age());
         let before = self.known.insert(key, state.clone());
         let replaced = before.filter(|before| before.shown.uid != state.shown.uid);
-        self.queue.push(replaced.map(Delta::Delete).into_iter().chain([Delta::Put(state)]));
+        self.push(replaced.map(Delta::Delete).into_iter().chain([Delta::Put(state)]));
     }
 
     /// The key is gone as of `version`.
@@ -87,7 +97,8 @@ impl Producer {
         let age = (self.epoch, version);
         let newest = self.newest.entry(key.clone()).or_default();
         *newest = age.max(*newest);
-        self.queue.push(self.known.remove(key).map(Delta::Delete));
+        let known = self.known.remove(key);
+        self.push(known.map(Delta::Delete));
     }
 }
 
@@ -170,8 +181,8 @@ impl Consumer {
                     () = stop.cancelled() => return,
                     () = sleep(self.dice.jitter(Duration::from_millis(most))) => {}
                 }
-                let (batch, merged) = self.queue.take(TAKEN);
-                self.stats.add("queue: states that were merged away", merged);
+                let (batch, _) = self.queue.take(TAKEN);
+                self.stats.add(TOLD, batch.len() as u64);
                 batch.into_iter().for_each(|delta| self.apply(delta));
             }
         }
@@ -235,6 +246,7 @@ impl Follower {
             newest: BTreeMap::new(),
             shown: BTreeSet::new(),
             epoch: 0,
+            stats: stats.clone(),
         };
         let source = Arc::new(ApiSource::new(client.clone(), K::info()));
         let reflector = Reflector::new(K::info(), source, producer).options(options).seams(seams);
