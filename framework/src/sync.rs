@@ -1,5 +1,5 @@
-//! The few primitives with which threads and tasks meet: a lock, a notification for tasks, and a
-//! value that tasks wait on.
+//! The few primitives with which threads and tasks meet: a lock, a counter, a notification for tasks,
+//! and a value that tasks wait on.
 //!
 //! Code that hands work from one task to another takes them from here and from nowhere else, so
 //! that `tests/models` can compile the same source against primitives that try every interleaving.
@@ -9,7 +9,10 @@
 
 mod posted;
 
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::sync::Notify;
+pub(crate) use tokio::sync::futures::Notified;
 
 pub(crate) use self::posted::Posted;

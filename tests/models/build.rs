@@ -6,8 +6,12 @@ use std::{env, fs};
 #[path = "src/mutants.rs"]
 mod mutants;
 
-/// The folder whose files are modelled.
-const SOURCE: &str = "../../framework/src/delta";
+/// Where the modelled source lies.
+const SOURCE: &str = "../../framework/src";
+/// Its modules that are modelled whole.
+const MODULES: [&str; 2] = ["delta", "workqueue"];
+/// Files that are modelled without the rest of their module.
+const FILES: [&str; 2] = ["informer/audience.rs", "store/moment.rs"];
 
 fn main() {
     for watched in ["build.rs", "mutants.txt", "src/mutants.rs", SOURCE] {
@@ -20,28 +24,53 @@ fn main() {
         let found = mutants.into_iter().find(|mutant| mutant.name == name);
         found.unwrap_or_else(|| panic!("mutants.txt has no mutant {name}"))
     });
-    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR")).join("delta");
-    fs::create_dir_all(&out).expect("OUT_DIR can be written");
+    let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let mut files: Vec<String> = FILES.map(str::to_owned).to_vec();
+    MODULES.iter().for_each(|module| list(module, &mut files));
     let mut is_applied = mutant.is_none();
-    let files = fs::read_dir(SOURCE).expect("the models lie in the project");
-    for file in files {
-        let path = file.expect("an entry of a folder that was just opened").path();
-        if path.extension().is_none_or(|end| end != "rs") {
-            continue;
-        }
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let mut text = without_tests(&path);
-        if let Some(mutant) = mutant.as_ref().filter(|mutant| mutant.file == name) {
+    for name in &files {
+        let mut text = without_tests(&Path::new(SOURCE).join(name));
+        if let Some(mutant) = mutant.as_ref().filter(|mutant| mutant.file == *name) {
             let hits = text.matches(&mutant.old).count();
             assert_eq!(hits, 1, "mutant {}: its text is {hits} times in {name}", mutant.name);
             text = text.replace(&mutant.old, &mutant.new);
             is_applied = true;
         }
-        fs::write(out.join(name), text).expect("OUT_DIR can be written");
+        let to = out.join(name);
+        fs::create_dir_all(to.parent().unwrap_or(&out)).expect("OUT_DIR can be written");
+        fs::write(to, text).expect("OUT_DIR can be written");
     }
     assert!(is_applied, "the mutant's file is not modelled");
-    let module = format!("#[path = {:?}]\npub mod delta;\n", out.join("mod.rs"));
-    fs::write(out.join("module.in"), module).expect("OUT_DIR can be written");
+    for module in MODULES {
+        include(&out, module, &format!("{module}/mod.rs"));
+    }
+    for file in FILES {
+        include(&out, file.trim_end_matches(".rs").rsplit('/').next().unwrap_or(file), file);
+    }
+}
+
+/// Writes a file that has the module when it is included.
+fn include(out: &Path, module: &str, file: &str) {
+    let text = format!(
+        "#[path = {:?}]\n#[allow(dead_code, suspicious_double_ref_op)]\npub mod {module};\n",
+        out.join(file)
+    );
+    fs::write(out.join(format!("{module}.in")), text).expect("OUT_DIR can be written");
+}
+
+/// All files of a folder, by their paths below the source.
+fn list(folder: &str, files: &mut Vec<String>) {
+    for file in fs::read_dir(Path::new(SOURCE).join(folder)).expect("the models lie in the project")
+    {
+        let path = file.expect("an entry of a folder that was just opened").path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let name = format!("{folder}/{name}");
+        if path.is_dir() {
+            list(&name, files);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            files.push(name);
+        }
+    }
 }
 
 fn without_tests(path: &Path) -> String {

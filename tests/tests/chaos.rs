@@ -25,6 +25,10 @@ fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
     // It means something only if enough went wrong.
     for what in [
         "backups that were restored",
+        "definitions that went away unseen",
+        "lists that were complete in part",
+        "net: names that were hidden",
+        "queue: deletions that were told",
         "caches that said they were synced",
         "kinds that fell ill alone",
         "lists: absent",
@@ -43,6 +47,9 @@ fn g_c1_to_g_c9_hold_while_servers_and_networks_fail() {
     ] {
         assert!(happened.get(what).is_some_and(|number| *number > 0), "{what}: {happened:#?}");
     }
+    let [pushed, told] =
+        ["pushed", "told"].map(|what| happened[&*format!("queue: deltas that were {what}")]);
+    assert!(told < pushed, "nothing met in a queue: {told} of {pushed}");
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! Who listens to one informer.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::listener::Listener;
+use crate::sync::{AtomicBool, Mutex, Ordering};
 
 /// The listeners of one informer. Members change only while the turn is held, so that each is told
 /// the content once and then every change.

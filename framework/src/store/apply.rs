@@ -146,12 +146,12 @@ impl State {
 
     fn put(&mut self, seen: Sighting, values: &Values, part: &Part, applied: &mut Applied) {
         let key = parts(seen.object.key());
-        self.own.seen(&seen.object);
         let hash = self.slots.hash(key);
         let Some(id) = self.slots.find_hashed(hash, key) else {
             if self.is_buried(&seen) {
                 return applied.drop_stale(seen);
             }
+            self.own.seen(&seen.object);
             let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
             self.occupy(hash, slot, values, part);
             let Sighting { object: new, is_initial, .. } = seen;
@@ -169,6 +169,8 @@ impl State {
             slot.run = slot.run.max(seen.run);
             return applied.drop_stale(seen);
         }
+        // Only what is news: an older frame says nothing about a deletion that came after it.
+        self.own.seen(&seen.object);
         let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
         let Some(old) = self.exchange(id, slot, values, part) else { return };
         if old.object.head().has_uid_of(&seen.object.head()) {

@@ -6,10 +6,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
 use super::object::Object;
 use crate::resource::ObjectKey;
+use crate::sync::Mutex;
 
 /// What readers see instead of what the slots hold; `None` where they see nothing.
 pub(super) type Differences = BTreeMap<ObjectKey, Option<Arc<Object>>>;

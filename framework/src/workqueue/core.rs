@@ -191,19 +191,22 @@ impl<T: Hash + Eq + Clone> Core<T> {
         self.delays += 1;
     }
 
-    /// Makes keys ready whose time has come.
-    pub(super) fn promote(&mut self, now: Duration) {
-        let Some((first, ..)) = self.timers.next() else { return };
+    /// Makes keys ready whose time has come; says how many.
+    pub(super) fn promote(&mut self, now: Duration) -> usize {
+        let mut promoted = 0;
+        let Some((first, ..)) = self.timers.next() else { return promoted };
         let now = nanos(now);
         if first > now {
-            return;
+            return promoted;
         }
         while let Some((at, _, ticket)) = self.timers.next().filter(|(at, ..)| *at <= now) {
             self.backing_off -= usize::from(self.slots.get(ticket).is_backing_off());
             self.timers.pop(|timer| is_live(&self.slots, timer));
             self.make_ready(ticket, at);
             self.adds += 1;
+            promoted += 1;
         }
+        promoted
     }
 
     /// The key whose turn it is. Keys that keep failing are passed over while they hold their share

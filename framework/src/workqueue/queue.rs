@@ -7,12 +7,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use tokio::sync::Notify;
-use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 use super::RetryPolicy;
@@ -21,6 +17,7 @@ use super::meter::Meter;
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::seams::Seams;
+use crate::sync::{AtomicUsize, Mutex, Notified, Notify, Ordering};
 
 /// Delays beyond this are as good as never; instants cannot count much further.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -238,13 +235,13 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         let mut core = self.core.lock();
         let before = core.gauges();
         // What is due became ready before whatever happens now.
-        core.promote(now);
+        let promoted = core.promote(now);
         let result = step(&mut core, now);
         let after = core.gauges();
         drop(core);
-        if after.eligible > before.eligible {
-            self.wake(after.eligible - before.eligible);
-        }
+        // Who takes a key was woken for that one: what became due meanwhile is for another.
+        let more = after.eligible.saturating_sub(before.eligible);
+        self.wake(more.max(promoted.min(after.eligible)));
         let earlier = |due| before.next_due.is_none_or(|before| due < before);
         if after.next_due.is_some_and(earlier) {
             // Without a timekeeper the woken sleeper, if there is one, becomes it.
@@ -257,6 +254,9 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     /// Wakes so many sleeping workers, or all.
     fn wake(&self, most: usize) {
+        if most == 0 {
+            return;
+        }
         for _ in 0..most.min(self.sleepers.load(Ordering::SeqCst)) {
             self.ready.notify_one();
         }

@@ -59,6 +59,28 @@ async fn work_dropped_without_a_verdict_is_retried() {
     work.done();
 }
 
+/// A worker is woken for one key and finds that another has become due: it takes the first, and the
+/// second is for whoever sleeps beside it.
+#[tokio::test(start_paused = true)]
+async fn what_becomes_due_while_a_key_is_taken_wakes_another_worker() {
+    let queue = queue(2);
+    queue.add_after(1, Duration::from_secs(1));
+    let mut workers = JoinSet::new();
+    for _ in 0..2 {
+        let queue = queue.clone();
+        workers.spawn(async move {
+            let _work = queue.get().await.expect("open");
+            std::future::pending::<()>().await;
+        });
+    }
+    settle().await;
+    queue.add(2);
+    tokio::time::advance(Duration::from_secs(2)).await;
+    settle().await;
+    let counts = queue.counts();
+    assert_eq!((counts.queued, counts.working), (0, 2), "a worker sleeps beside a ready key");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_delayed_key_comes_once_and_at_its_time() {
     let queue = queue(1);

@@ -1,4 +1,4 @@
-//! Models of the hand-offs of `windlass::delta`: their own source, compiled over primitives whose
+//! Models of where threads meet in the cache and in the work queue: their own source, compiled over primitives whose
 //! every interleaving loom tries (up to a number of preemptions). A lost wake-up is a deadlock, and
 //! loom reports deadlocks.
 //!
@@ -10,10 +10,14 @@ mod conformance;
 mod handoff;
 #[allow(dead_code)]
 mod mutants;
+mod queue;
+mod seams;
 mod shared;
+mod store;
 mod sync;
 
-include!(concat!(env!("OUT_DIR"), "/delta/module.in"));
+include!(concat!(env!("OUT_DIR"), "/delta.in"));
+include!(concat!(env!("OUT_DIR"), "/workqueue.in"));
 
 /// What the modelled source takes for `crate::error`.
 mod error {
@@ -25,12 +29,14 @@ mod resource {
     pub type ObjectKey = &'static str;
 }
 
+pub use seams::{clock, entropy, metrics};
+
 use std::process::{Command, ExitCode};
 
 type Model = (&'static str, fn());
 
 fn models() -> Vec<Model> {
-    [handoff::MODELS, shared::MODELS, conformance::MODELS].concat()
+    [handoff::MODELS, shared::MODELS, queue::MODELS, store::MODELS, conformance::MODELS].concat()
 }
 
 /// Tries every interleaving of `model` with at most `preemptions` of them forced.

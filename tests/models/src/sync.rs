@@ -1,4 +1,4 @@
-//! What the modelled source takes for `crate::sync`: a lock and a notification over loom.
+//! What the modelled source takes for `crate::sync`: a lock, a counter and a notification over loom.
 //!
 //! [`Notify`] behaves as tokio's: `agrees_with_tokio` plays the same random steps on both.
 
@@ -6,9 +6,17 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
+pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
 /// A lock; a panic does not poison it.
 #[derive(Debug)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
 
 impl<T> Mutex<T> {
     pub fn new(value: T) -> Self {

@@ -82,21 +82,19 @@ pub struct Cache<K> {
 }
 
 impl<K: Subject> Cache<K> {
-    /// The cache of `registry`; `who` names it. Call it before the registry asks for anything.
+    /// The cache of `registry`; `who` names it, `options` say in which form it keeps what. Call it
+    /// before the registry asks for anything.
     pub fn new(
         registry: &InformerRegistry,
         who: &str,
         scope: Scope,
-        ledger: &Ledger,
-        stats: &Stats,
+        options: CacheOptions,
+        (ledger, stats): (&Ledger, &Stats),
     ) -> Arc<Self> {
         let who = format!("{who}, {}", kinds::NAMES[K::KIND]);
         let start = Start::now(ledger.book().history(K::KIND));
         Arc::new(Self {
-            informer: match options(&scope) {
-                Some(options) => registry.informer_with(options),
-                None => registry.informer::<K>(),
-            },
+            informer: informer(registry, &scope, options),
             registry: registry.clone(),
             reader: Mutex::new(Reader::new(&who, scope.clone())),
             ledger: ledger.clone(),
@@ -192,9 +190,18 @@ impl<K: Subject> Cache<K> {
     }
 }
 
-/// Of a cache that shows a part only.
-fn options(scope: &Scope) -> Option<CacheOptions> {
-    scope.selects.map(|_| CacheOptions::default().labels("colour=red"))
+fn informer<K: Subject>(
+    registry: &InformerRegistry,
+    scope: &Scope,
+    options: CacheOptions,
+) -> Informer<K> {
+    if scope.selects.is_some() {
+        return registry.informer_with(options.labels("colour=red"));
+    }
+    match registry.set_options(K::info(), options) {
+        Ok(()) => registry.informer_of(K::info()),
+        Err(error) => panic!("cannot make a cache: {error}"),
+    }
 }
 
 fn place(key: &ObjectKey) -> (&str, &str) {

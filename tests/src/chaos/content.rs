@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::kinds::Subject;
+use super::kinds::{Subject, body};
 
 /// Values of the index.
 const SHARDS: u64 = 8;
@@ -53,7 +53,9 @@ impl Content {
         let mut metadata = json!({
             "name": name,
             "namespace": namespace,
-            "labels": { "colour": colour, "serial": self.serial.to_string() },
+            "labels": {
+                "colour": colour, "serial": self.serial.to_string(), "shard": self.shard(),
+            },
             "annotations": { "padding": self.padding() },
         });
         if !uid.is_empty() {
@@ -72,7 +74,7 @@ impl Content {
     /// An object of a kind with it, without apiVersion and kind. An empty `uid` is left to the
     /// server.
     pub fn object<K: Subject>(self, namespace: &str, name: &str, uid: &str) -> Value {
-        let (field, body) = K::body(self);
+        let (field, body) = body(K::KIND, self);
         json!({ "metadata": self.metadata(namespace, name, uid), field: body })
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use windlass::entropy::Entropy;
 use windlass_apiserver::ApiServer;
-use windlass_apiserver::faults::{Action, Fault};
 
 use super::fleet::{Fleet, Ground};
-use super::kinds::{CONFIG_MAPS, GADGETS, GIZMOS};
+use super::forms::Forms;
+use super::kinds::{GADGETS, GIZMOS};
 use super::listen::Manner;
 use super::stats::Progress;
 use super::writer::{NAMESPACES, Snapshot, Writer};
@@ -21,8 +21,6 @@ use crate::sim::EPOCH;
 /// pause after a failure is at most 30 s. A list that could not be read whole is made again after
 /// 5 minutes.
 const SETTLED: Duration = Duration::from_secs(720);
-/// A kind that is well must not notice that others are not.
-const UNDISTURBED: Duration = Duration::from_secs(1);
 
 /// The world.
 pub(super) struct World {
@@ -31,12 +29,12 @@ pub(super) struct World {
     pub(super) stats: Stats,
     began: Instant,
     slowest: Duration,
-    dice: Entropy,
-    writer: Writer,
+    pub(super) dice: Entropy,
+    pub(super) writer: Writer,
     /// The last one lives for a while only.
-    fleets: Vec<Fleet>,
+    pub(super) fleets: Vec<Fleet>,
     next_number: u64,
-    snapshot: Option<Snapshot>,
+    pub(super) snapshot: Option<Snapshot>,
 }
 
 impl World {
@@ -79,7 +77,8 @@ impl World {
             ledger: &self.ledger,
             stats: &self.stats,
         };
-        self.fleets.push(Fleet::start(ground, &who, namespaces, healthy));
+        let forms = Forms::of(self.next_number, &self.dice);
+        self.fleets.push(Fleet::start(ground, &who, forms, namespaces, healthy));
     }
 
     pub(super) fn progress(&self) -> Progress {
@@ -104,7 +103,9 @@ impl World {
         let end = self.versions() + versions;
         let mut restore_gizmos = None;
         while self.versions() < end && !self.is_broken() {
-            for _ in 0..1 + self.dice.below(48) {
+            // At times so much at once that who is told cannot keep up.
+            let most = if self.dice.below(64) == 0 { 1500 } else { 48 };
+            for _ in 0..1 + self.dice.below(most) {
                 self.writer.write();
             }
             self.rest().await;
@@ -139,7 +140,7 @@ impl World {
         }
     }
 
-    fn define_gizmos(&mut self) {
+    pub(super) fn define_gizmos(&mut self) {
         if self.writer.has_gizmos {
             return;
         }
@@ -264,70 +265,11 @@ impl World {
         book.forget();
     }
 
-    fn settled(&self) -> Result<(), Violation> {
+    pub(super) fn settled(&self) -> Result<(), Violation> {
         for cache in self.fleets.iter().flat_map(|fleet| &fleet.caches) {
             cache.settled()?;
         }
         self.ledger.book().settled()
-    }
-
-    /// A world at rest: one kind falls ill, and another must not notice (G-C9).
-    pub(super) async fn fall_ill(&mut self) {
-        self.fleets.iter().for_each(|fleet| fleet.net.cut());
-        // One in each namespace: once they are shown, every watch is known to work.
-        for key in 0..NAMESPACES.len() as u64 {
-            self.writer.put(CONFIG_MAPS, key);
-        }
-        self.settle().await;
-        self.stats.count("kinds that fell ill alone");
-        for (resource, action) in [("gadgets", Action::Hang), ("gizmos", Action::Answer(500))] {
-            let fault = Fault::new(action).on("list|watch").resource(resource).always();
-            self.server.faults().add(fault);
-            self.server.faults().fail_watches(resource, 410);
-        }
-        sleep(self.dice.jitter(Duration::from_secs(40))).await;
-        let (sick, well) = (self.writer.choose(GADGETS), self.writer.choose(CONFIG_MAPS));
-        self.writer.put(GADGETS, sick);
-        self.writer.put(CONFIG_MAPS, well);
-        sleep(UNDISTURBED).await;
-        let caches = self.fleets.iter().flat_map(|fleet| &fleet.caches);
-        let mut well = caches.filter(|cache| cache.kind() == CONFIG_MAPS);
-        let mut told = well.try_for_each(|cache| cache.settled());
-        told = told.and_then(|()| self.ledger.book().settled_of(CONFIG_MAPS));
-        if let Err(mut violation) = told {
-            violation.promise = "G-C9";
-            violation.text += " (1 s after a write, while other kinds were ill)";
-            self.ledger.book().broken(violation);
-        }
-        self.settle().await;
-    }
-
-    /// A world at rest: the server goes back to a backup, and every cache must say so (G-C3).
-    pub(super) async fn restore(&mut self) {
-        let Some(snapshot) = self.snapshot.take() else { return };
-        let lost = self.server.revision().saturating_sub(snapshot.server.revision());
-        if lost < 100 {
-            return;
-        }
-        self.stats.count("backups that were restored");
-        let caches = self.fleets.iter().flat_map(|fleet| fleet.caches.clone());
-        let before: Vec<_> = caches.map(|cache| (cache.reached(), cache)).collect();
-        self.writer.restore(&snapshot).await;
-        // Versions are given a second time, to something else.
-        for _ in 0..self.dice.below(lost / 4) {
-            self.writer.write();
-        }
-        self.settle().await;
-        let now = self.server.revision();
-        for ((version, announced), cache) in before {
-            if version > now && cache.reached().1 <= announced {
-                let text = format!(
-                    "it had version {version}, the server has {now} only, and it did not say so"
-                );
-                let who = format!("{cache:?}");
-                self.ledger.book().broken(Violation::new("G-C3", &who, text));
-            }
-        }
     }
 
     /// Keeps a backup of the world as it is.

@@ -2,19 +2,21 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::ConfigMap;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use windlass::client::Client;
 use windlass::clock::Clock;
 use windlass::entropy::Entropy;
-use windlass::informer::InformerRegistry;
+use windlass::informer::{CacheOptions, InformerRegistry};
 use windlass::metrics::Metrics;
+use windlass::reflector::ReflectorOptions;
 use windlass::seams::Seams;
 use windlass_apiserver::ApiServer;
 
 use super::cache::{Cache, Watched};
 use super::content::Content;
+use super::follow::Follower;
+use super::forms::{Forms, paged};
 use super::kinds::{Gadget, Gizmo};
 use super::listen::Manner;
 use super::stats::by_label;
@@ -27,6 +29,8 @@ use crate::sim::epoch;
 pub(super) struct Fleet {
     pub(super) net: Net,
     pub(super) caches: Vec<Arc<dyn Watched>>,
+    followers: Vec<Follower>,
+    ledger: Ledger,
     registry: InformerRegistry,
     stop: CancellationToken,
     task: JoinHandle<()>,
@@ -42,8 +46,15 @@ pub(super) struct Ground<'a> {
 }
 
 impl Fleet {
-    /// Starts the caches of `namespaces` (empty: all), with two listeners each.
-    pub(super) fn start(ground: Ground<'_>, who: &str, namespaces: &[&str], healthy: bool) -> Self {
+    /// Starts the caches of `namespaces` (empty: all), with two listeners each. One of all
+    /// namespaces that lists in pages has slow consumers as well.
+    pub(super) fn start(
+        ground: Ground<'_>,
+        who: &str,
+        forms: Forms,
+        namespaces: &[&str],
+        healthy: bool,
+    ) -> Self {
         let net = Net::new(ground.server.clone(), ground.dice.fork("network"));
         net.set_healthy(healthy);
         let seams = Seams {
@@ -53,18 +64,15 @@ impl Fleet {
         };
         let client = Client::over(Arc::new(net.clone()), seams);
         let namespaces: Vec<String> = namespaces.iter().map(ToString::to_string).collect();
-        let registry = InformerRegistry::new(client, namespaces.clone());
-        let scope = Scope { namespaces, selects: None };
-        let (ledger, stats) = (ground.ledger, ground.stats);
-        let mut caches: Vec<Arc<dyn Watched>> = vec![
-            Cache::<Gadget>::new(&registry, who, scope.clone(), ledger, stats),
-            Cache::<Gizmo>::new(&registry, who, scope.clone(), ledger, stats),
-            Cache::<ConfigMap>::new(&registry, who, scope.clone(), ledger, stats),
-        ];
+        let registry = InformerRegistry::new(client.clone(), namespaces.clone());
+        let scope = Scope { namespaces: namespaces.clone(), selects: None };
+        let told = (ground.ledger, ground.stats);
+        let mut caches = forms.caches(&registry, who, &scope, told);
         if scope.namespaces.len() > 1 {
             let scope = Scope { selects: Some(Content::is_red), ..scope };
             let who = format!("{who}, red ones only");
-            caches.push(Cache::<Gadget>::new(&registry, &who, scope, ledger, stats));
+            let options = CacheOptions::default();
+            caches.push(Cache::<Gadget>::new(&registry, &who, scope, options, told));
         }
         for cache in &caches {
             Arc::clone(cache).listen(Manner::Panics(37));
@@ -72,9 +80,16 @@ impl Fleet {
             tokio::spawn(Arc::clone(cache).synced());
         }
         let stop = CancellationToken::new();
+        let mut followers = Vec::new();
+        if namespaces.is_empty() && forms == Forms::Paged {
+            let options = ReflectorOptions::new();
+            followers.push(Follower::start::<Gadget>(&client, options, who, told, &stop));
+            followers.push(Follower::start::<Gizmo>(&client, paged(), who, told, &stop));
+        }
         let (running, token) = (registry.clone(), stop.clone());
         let task = tokio::spawn(async move { running.run(token).await });
-        Self { net, caches, registry, stop, task }
+        let ledger = ground.ledger.clone();
+        Self { net, caches, followers, ledger, registry, stop, task }
     }
 
     /// Stops it; from then on no listener must be told anything.
@@ -82,6 +97,9 @@ impl Fleet {
         self.stop.cancel();
         // Its end is all that counts; a panic within is told by the registry.
         let _ = self.task.await;
+        for follower in self.followers {
+            follower.ended(&self.ledger).await;
+        }
         for cache in &self.caches {
             cache.stopped();
         }

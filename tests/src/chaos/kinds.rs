@@ -5,7 +5,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use windlass::Projection;
 use windlass::prelude::*;
+use windlass::resource::{PartialObject, ResourceInfo};
 use windlass::store::Index;
 
 use super::content::Content;
@@ -50,30 +52,55 @@ pub struct GadgetSpec {
     pub shard: String,
 }
 
-/// A kind that the world writes and the caches keep.
+/// What caches keep of ConfigMaps that are looked at in part.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = ConfigMap)]
+pub struct ConfigMapView {
+    /// Metadata.
+    pub metadata: ObjectMeta,
+    /// The serial number; a number in objects that do not decode.
+    #[projection(path = "data.size")]
+    pub size: Option<String>,
+    /// Follows from it.
+    #[projection(path = "data.shard")]
+    pub shard: Option<String>,
+}
+
+/// A kind that the world writes and the caches keep, whole or in part.
 pub trait Subject: Resource {
     /// Its number.
     const KIND: usize;
     /// Finds objects by [`Content::shard`].
     const BY_SHARD: Index<Self, String>;
-    /// What it holds besides metadata.
-    fn body(content: Content) -> (&'static str, Value);
-    /// The same, of a decoded object.
+    /// What the world wrote into a decoded object: its serial number and its shard.
     fn held(&self) -> Option<(u64, &str)>;
+    /// Do objects of this content not decode?
+    fn is_bad(content: Content) -> bool {
+        content.is_bad()
+    }
+    /// Group, version, kind and plural.
+    fn info() -> ResourceInfo {
+        match Self::static_info() {
+            Some(info) => info,
+            None => panic!("{} must say what it is", std::any::type_name::<Self>()),
+        }
+    }
 }
 
-/// The spec of both custom kinds.
-fn spec(content: Content) -> (&'static str, Value) {
-    let size = if content.is_bad() { json!("none") } else { json!(content.serial) };
-    ("spec", json!({ "size": size, "shard": content.shard() }))
+/// What objects of a kind hold besides metadata.
+pub(super) fn body(kind: usize, content: Content) -> (&'static str, Value) {
+    let (field, size) = match (kind, content.is_bad()) {
+        (CONFIG_MAPS, true) => ("data", json!(7)),
+        (CONFIG_MAPS, false) => ("data", json!(content.serial.to_string())),
+        (_, true) => ("spec", json!("none")),
+        (_, false) => ("spec", json!(content.serial)),
+    };
+    (field, json!({ "size": size, "shard": content.shard() }))
 }
 
 impl Subject for Gadget {
     const KIND: usize = GADGETS;
     const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["spec", "shard"]);
-    fn body(content: Content) -> (&'static str, Value) {
-        spec(content)
-    }
     fn held(&self) -> Option<(u64, &str)> {
         Some((self.spec.size, &self.spec.shard))
     }
@@ -82,9 +109,6 @@ impl Subject for Gadget {
 impl Subject for Gizmo {
     const KIND: usize = GIZMOS;
     const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["spec", "shard"]);
-    fn body(content: Content) -> (&'static str, Value) {
-        spec(content)
-    }
     fn held(&self) -> Option<(u64, &str)> {
         Some((self.spec.size, &self.spec.shard))
     }
@@ -93,13 +117,32 @@ impl Subject for Gizmo {
 impl Subject for ConfigMap {
     const KIND: usize = CONFIG_MAPS;
     const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["data", "shard"]);
-    fn body(content: Content) -> (&'static str, Value) {
-        let size = if content.is_bad() { json!(7) } else { json!(content.serial.to_string()) };
-        ("data", json!({ "size": size, "shard": content.shard() }))
-    }
     fn held(&self) -> Option<(u64, &str)> {
         let data = self.data.as_ref()?;
         Some((data.get("size")?.parse().ok()?, data.get("shard")?))
+    }
+}
+
+impl Subject for ConfigMapView {
+    const KIND: usize = CONFIG_MAPS;
+    const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["data", "shard"]);
+    fn held(&self) -> Option<(u64, &str)> {
+        Some((self.size.as_ref()?.parse().ok()?, self.shard.as_ref()?))
+    }
+}
+
+/// Gizmos of which the metadata is kept.
+impl Subject for PartialObject {
+    const KIND: usize = GIZMOS;
+    const BY_SHARD: Index<Self, String> = Index::on_path("shard", &["metadata", "labels", "shard"]);
+    fn held(&self) -> Option<(u64, &str)> {
+        Some((self.label("serial")?.parse().ok()?, self.label("shard")?))
+    }
+    fn is_bad(_: Content) -> bool {
+        false
+    }
+    fn info() -> ResourceInfo {
+        ResourceInfo::of::<Gizmo>()
     }
 }
 

@@ -11,7 +11,7 @@ use windlass::store::{Cached, Store};
 use super::Ledger;
 use super::content::{Content, uid_number};
 use super::kinds::Subject;
-use crate::oracle::{Event, Scope, Shown, Violation};
+use crate::oracle::{Event, Scope, Shown, Violation, decodes};
 
 /// How a listener behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +40,10 @@ pub(super) fn shown<K: Subject>(cached: &Cached<K>) -> Shown {
 /// G-C9, G-C1: what decodes is the whole object; what does not is one that cannot.
 pub(super) fn look_inside<K: Subject>(cached: &Cached<K>) -> Result<(), Violation> {
     let content = Content { serial: shown(cached).serial };
-    let broken = |promise, text: String| Err(Violation::new(promise, "a decoded object", text));
-    let object = match cached.get() {
-        Err(_) if content.is_bad() => return Ok(()),
-        Err(error) => return broken("G-C9", format!("a good object does not decode: {error}")),
-        Ok(object) => object,
-    };
+    let object = cached.get();
+    let error = object.as_ref().err().map(ToString::to_string);
+    decodes("a decoded object", K::is_bad(content), error.as_deref())?;
+    let Ok(object) = object else { return Ok(()) };
     let padding = object.metadata().annotations.iter().flatten().find(|(key, _)| *key == "padding");
     let owner = object.metadata().owner_references.iter().flatten().next();
     let is_whole = object.held() == Some((content.serial, &*content.shard()))
@@ -54,7 +52,8 @@ pub(super) fn look_inside<K: Subject>(cached: &Cached<K>) -> Result<(), Violatio
     if is_whole {
         return Ok(());
     }
-    broken("G-C1", format!("it is no state of the server: {:?}", object.held()))
+    let text = format!("it is no state of the server: {:?}", object.held());
+    Err(Violation::new("G-C1", "a decoded object", text))
 }
 
 struct Ear {

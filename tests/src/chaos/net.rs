@@ -28,13 +28,24 @@ struct Shared {
     dice: Entropy,
     is_healthy: AtomicBool,
     is_out: AtomicBool,
+    /// So many more names are made unreadable.
+    nameless: AtomicU64,
     /// Ends the connections of today.
     cut: Mutex<CancellationToken>,
     fates: [AtomicU64; FATES.len()],
 }
 
 /// What becomes of a connection, as statistics name it.
-const FATES: [&str; 4] = ["net: cut within", "net: fell silent", "net: stalled", "net: dripped"];
+const FATES: [&str; 5] = [
+    "net: cut within",
+    "net: fell silent",
+    "net: stalled",
+    "net: dripped",
+    "net: names that were hidden",
+];
+/// The beginning of many objects' names, and what takes its place.
+const NAME: &[u8] = b"\"name\":\"object-";
+const HIDDEN: &[u8] = b"\"nane\":\"object-";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -57,6 +68,7 @@ impl Net {
             dice,
             is_healthy: AtomicBool::new(true),
             is_out: AtomicBool::new(false),
+            nameless: AtomicU64::new(0),
             cut: Mutex::default(),
             fates: Default::default(),
         };
@@ -74,6 +86,11 @@ impl Net {
     /// Refuses connections, or takes them again.
     pub fn set_out(&self, out: bool) {
         self.shared.is_out.store(out, Ordering::Relaxed);
+    }
+
+    /// Makes the names of so many objects unreadable that come from now on.
+    pub fn hide_names(&self, number: u64) {
+        self.shared.nameless.store(number, Ordering::Relaxed);
     }
 
     /// Resets every connection.
@@ -119,6 +136,17 @@ impl Shared {
             75..80 => Fate::Silent(after),
             80..94 => Fate::Stalled(after, self.dice.jitter(Duration::from_secs(40))),
             _ => Fate::Drips,
+        }
+    }
+
+    /// Spoils what follows `metadata.name` of some objects: a key of the same length.
+    fn hide(&self, bytes: &mut [u8]) {
+        while self.nameless.load(Ordering::Relaxed) > 0 {
+            let found = bytes.windows(NAME.len()).position(|part| part == NAME);
+            let Some(at) = found else { return };
+            bytes[at..at + HIDDEN.len()].copy_from_slice(HIDDEN);
+            self.nameless.fetch_sub(1, Ordering::Relaxed);
+            self.count(4);
         }
     }
 
@@ -203,6 +231,7 @@ impl AsyncRead for Connection {
         let most = usize::try_from(self.limit()).unwrap_or(usize::MAX).min(buf.remaining());
         let mut part = ReadBuf::new(buf.initialize_unfilled_to(most));
         let polled = Pin::new(&mut self.inner).poll_read(cx, &mut part);
+        self.shared.hide(part.filled_mut());
         let got = part.filled().len();
         buf.advance(got);
         self.read += got as u64;

@@ -107,6 +107,12 @@ async fn live(
         if round % 4 == 3 && !world.is_broken() {
             world.restore().await;
         }
+        if round % 4 == 2 && !world.is_broken() {
+            world.lose_a_kind().await;
+        }
+        if round % 5 == 2 && !world.is_broken() {
+            world.list_in_part().await;
+        }
         world.back_up();
         progress(&world.progress());
     }

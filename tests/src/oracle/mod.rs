@@ -9,6 +9,7 @@
 
 mod book;
 mod history;
+mod isolation;
 mod listener;
 mod reader;
 mod start;
@@ -18,6 +19,7 @@ mod violation;
 
 pub use book::{Book, Counts};
 pub use history::{History, KeyId, Scope, State};
+pub use isolation::{decodes, undisturbed};
 pub use listener::Listener;
 pub use reader::{Reader, View};
 pub use start::Start;

@@ -293,6 +293,53 @@ fn g_c8_an_own_write_must_be_shown_or_told_to_be_missing() {
 }
 
 #[test]
+fn g_c9_a_kind_that_waits_for_an_ill_one_is_found() {
+    let mut book = Book::new();
+    let (ill, well) = (book.kind("ill"), book.kind("well"));
+    let [of_ill, of_well] =
+        [ill, well].map(|kind| book.listener(kind, "listener", Scope::default()));
+    for kind in [ill, well] {
+        book.commit(kind, "a", "x", Some(object(1, 1)));
+    }
+    let look = |book: &Book| undisturbed(book.settled_of(well)).map_err(|v| (v.promise, v.key));
+    assert_eq!(look(&book), Err(("G-C9", "well a/x".to_owned())), "it waits with the ill one");
+    book.hear(of_well, "a", "x", added(1, 1), None);
+    assert_eq!(look(&book), Ok(()), "the ill one may wait");
+    assert_eq!(book.settled().unwrap_err().promise, "G-C6", "but not for ever");
+    book.hear(of_ill, "a", "x", added(1, 1), None);
+    assert!(book.settled().is_ok() && book.violations().is_empty());
+}
+
+#[test]
+fn g_c9_an_object_that_suffers_with_a_bad_one_is_found() {
+    let look = |is_bad, error| decodes("reader", is_bad, error).map_err(|v| v.promise);
+    assert_eq!(look(false, Some("the one beside it is broken")), Err("G-C9"));
+    assert_eq!(look(true, None), Err("G-C1"), "made of something else");
+    assert_eq!(look(true, Some("size is no number")), Ok(()));
+    assert_eq!(look(false, None), Ok(()));
+}
+
+#[test]
+fn g_c9_a_listener_that_stops_at_a_bad_object_is_found() {
+    let bad = Shown { serial: 7, ..object(1, 1) };
+    let good = object(2, 2);
+    let world = |told_after: bool| {
+        let mut book = Book::new();
+        let kind = book.kind("things");
+        let listener = book.listener(kind, "listener", Scope::default());
+        book.commit(kind, "a", "bad", Some(bad));
+        book.commit(kind, "a", "good", Some(good));
+        book.hear(listener, "a", "bad", Event::Added(bad), None);
+        if told_after {
+            book.hear(listener, "a", "good", Event::Added(good), None);
+        }
+        undisturbed(book.settled()).map_err(|v| (v.promise, v.key))
+    };
+    assert_eq!(world(true), Ok(()));
+    assert_eq!(world(false), Err(("G-C9", "things a/good".to_owned())));
+}
+
+#[test]
 fn a_late_book_looks_when_the_history_has_come() {
     let mut book = Book::late();
     let kind = book.kind("things");

@@ -62,6 +62,19 @@ async fn an_own_creation_survives_a_list_that_is_older() {
     assert!(store(&core).get(&key("a")).is_none());
 }
 
+/// G-C8: a watch that repeats itself shows what stood at the key before the deleted object.
+#[tokio::test(start_paused = true)]
+async fn g_c8_an_older_frame_does_not_take_back_an_own_deletion() {
+    let core = core();
+    let store = store(&core);
+    put(&core, &config_map("a", "u", 5));
+    core.deleted(&key("a"), "u");
+    put(&core, &config_map("a", "before", 3));
+    assert!(store.get(&key("a")).is_none(), "the deleted object is shown again");
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert!(store.is_stale(&key("a")), "the watch has not shown the deletion");
+}
+
 /// G-C5, G-C8: an own deletion that the watch never confirms hides the object for its time only, from
 /// whole lists as from everything else.
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,208 @@
+//! Producers, workers and drains of the work queue.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+use std::time::Duration;
+
+use loom::future::block_on;
+use loom::thread::{self, JoinHandle};
+
+use crate::explore;
+use crate::seams::Seams;
+use crate::workqueue::{QueueSettings, WorkQueue};
+
+pub const MODELS: &[(&str, fn())] = &[
+    ("keys_that_are_added_are_worked_on", keys_that_are_added),
+    ("two_workers_share_the_keys", two_workers_share_the_keys),
+    ("a_key_is_worked_on_by_one_at_a_time", one_at_a_time),
+    ("a_key_added_during_its_work_comes_back", a_key_added_during_its_work),
+    ("a_shutdown_ends_every_worker", a_shutdown_ends_every_worker),
+    ("workers_end_after_the_last_work", workers_end_after_the_last_work),
+    ("a_drain_ends_with_the_last_work", a_drain_ends_with_the_last_work),
+    ("a_delayed_key_wakes_a_sleeper", a_delayed_key_wakes_a_sleeper),
+    ("a_worker_that_leaves_hands_the_clock_over", the_clock_is_handed_over),
+    ("a_get_that_is_given_up_loses_no_key", a_get_that_is_given_up),
+];
+
+type Queue = WorkQueue<&'static str>;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn queue(seams: &Seams) -> Queue {
+    WorkQueue::new(QueueSettings::new("keys").workers(2), seams)
+}
+
+/// Works on one key; false when the queue has ended.
+fn work(queue: &Queue) -> bool {
+    block_on(queue.get()).map(|work| work.done()).is_some()
+}
+
+fn spawn(queue: &Queue, task: impl FnOnce(Queue) + 'static) -> JoinHandle<()> {
+    let queue = queue.clone();
+    thread::spawn(move || task(queue))
+}
+
+fn join(tasks: impl IntoIterator<Item = JoinHandle<()>>) {
+    tasks.into_iter().for_each(|task| task.join().unwrap());
+}
+
+fn keys_that_are_added() {
+    explore(3, || {
+        let queue = queue(&Seams::default());
+        let producers = ["a", "b"].map(|key| spawn(&queue, move |queue| queue.add(key)));
+        assert!(work(&queue) && work(&queue));
+        join(producers);
+    });
+}
+
+fn two_workers_share_the_keys() {
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        let worker = spawn(&queue, |queue| assert!(work(&queue)));
+        let producer = spawn(&queue, |queue| queue.add_all(["a", "b"]));
+        assert!(work(&queue));
+        join([worker, producer]);
+    });
+}
+
+fn one_at_a_time() {
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        let is_busy = Arc::new(AtomicBool::new(false));
+        let worker = |is_busy: Arc<AtomicBool>| {
+            move |queue: Queue| {
+                while let Some(work) = block_on(queue.get()) {
+                    assert!(!is_busy.swap(true, SeqCst), "two work on one key");
+                    thread::yield_now();
+                    is_busy.store(false, SeqCst);
+                    work.done();
+                }
+            }
+        };
+        let other = spawn(&queue, worker(Arc::clone(&is_busy)));
+        let producer = spawn(&queue, |queue| {
+            queue.add("a");
+            queue.add("a");
+            queue.shutdown();
+        });
+        worker(is_busy)(queue.clone());
+        join([other, producer]);
+    });
+}
+
+/// What is wanted is written before the key is added: the last work must have seen it.
+fn a_key_added_during_its_work() {
+    explore(3, || {
+        let queue = queue(&Seams::default());
+        let wanted = Arc::new(AtomicU32::new(0));
+        queue.add("a");
+        let producer = spawn(&queue, {
+            let wanted = Arc::clone(&wanted);
+            move |queue| {
+                wanted.store(1, SeqCst);
+                queue.add("a");
+                queue.shutdown();
+            }
+        });
+        let mut seen = 0;
+        while let Some(work) = block_on(queue.get()) {
+            seen = wanted.load(SeqCst);
+            thread::yield_now();
+            work.done();
+        }
+        assert_eq!(seen, 1, "nobody looked after the last add");
+        join([producer]);
+    });
+}
+
+fn a_shutdown_ends_every_worker() {
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        let workers = [0, 1].map(|_| spawn(&queue, |queue| assert!(!work(&queue))));
+        queue.shutdown();
+        join(workers);
+    });
+}
+
+/// The queue is closed while one works and the key is to come back: who waits learns of the end.
+fn workers_end_after_the_last_work() {
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        queue.add("a");
+        let last = block_on(queue.get()).expect("a key is there");
+        queue.add("a");
+        queue.shutdown();
+        let others = [0, 1].map(|_| spawn(&queue, |queue| while work(&queue) {}));
+        last.done();
+        join(others);
+        assert_eq!(queue.counts().queued, 0);
+    });
+}
+
+fn a_drain_ends_with_the_last_work() {
+    explore(3, || {
+        let queue = queue(&Seams::default());
+        let is_over = Arc::new(AtomicBool::new(false));
+        queue.add("a");
+        let last = block_on(queue.get()).expect("a key is there");
+        let worker = thread::spawn({
+            let is_over = Arc::clone(&is_over);
+            move || {
+                is_over.store(true, SeqCst);
+                last.done();
+            }
+        });
+        assert!(block_on(queue.drain(SECOND)));
+        assert!(is_over.load(SeqCst), "drained while somebody worked");
+        join([worker]);
+    });
+}
+
+fn a_delayed_key_wakes_a_sleeper() {
+    explore(2, || {
+        let seams = Seams::default();
+        let queue = queue(&seams);
+        let clock = seams.clock.clone();
+        let producer = spawn(&queue, move |queue| {
+            queue.add_after("a", 5 * SECOND);
+            queue.add_after("b", SECOND);
+            clock.advance(2 * SECOND);
+        });
+        let first = block_on(queue.get()).expect("not shut down");
+        assert_eq!(*first.key(), "b", "the later one came first");
+        first.done();
+        join([producer]);
+    });
+}
+
+/// The timekeeper takes a key and works; the other sleeper must wait for what is delayed.
+fn the_clock_is_handed_over() {
+    explore(2, || {
+        let seams = Seams::default();
+        let queue = queue(&seams);
+        queue.add_after("late", SECOND);
+        let workers = [0, 1].map(|_| spawn(&queue, |queue| assert!(work(&queue))));
+        queue.add("now");
+        seams.clock.advance(2 * SECOND);
+        join(workers);
+    });
+}
+
+fn a_get_that_is_given_up() {
+    use std::future::Future;
+    use std::task::{Context, Waker};
+    explore(3, || {
+        let queue = queue(&Seams::default());
+        let worker = spawn(&queue, |queue| assert!(work(&queue)));
+        let producer = spawn(&queue, |queue| queue.add("a"));
+        let is_taken = {
+            let mut get = std::pin::pin!(queue.get());
+            let polled = get.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            polled.map(|work| work.map(|work| work.done())).is_ready()
+        };
+        if is_taken {
+            queue.add("b");
+        }
+        join([worker, producer]);
+    });
+}

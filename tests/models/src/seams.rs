@@ -1,0 +1,131 @@
+//! What the modelled source takes for time, randomness and metrics.
+
+use self::clock::Clock;
+use self::entropy::Entropy;
+use self::metrics::Metrics;
+
+/// All three.
+#[derive(Clone, Default)]
+pub struct Seams {
+    pub clock: Clock,
+    pub entropy: Entropy,
+    pub metrics: Metrics,
+}
+
+/// Time that stands still until a model moves it.
+pub mod clock {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::sync::{Arc, OnceLock};
+    use std::time::Duration;
+
+    use tokio::time::Instant;
+
+    use crate::sync::{Mutex, Notify};
+
+    /// Where all models begin: no other clock is read after that.
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+
+    #[derive(Clone)]
+    pub struct Clock(Arc<State>);
+
+    struct State {
+        passed: Mutex<Duration>,
+        moved: Notify,
+    }
+
+    impl Default for Clock {
+        fn default() -> Self {
+            Self(Arc::new(State { passed: Mutex::default(), moved: Notify::new() }))
+        }
+    }
+
+    impl Clock {
+        pub fn now(&self) -> Instant {
+            *BEGIN.get_or_init(Instant::now) + *self.0.passed.lock()
+        }
+
+        /// Time passes.
+        pub fn advance(&self, time: Duration) {
+            *self.0.passed.lock() += time;
+            self.0.moved.notify_waiters();
+        }
+
+        pub async fn sleep_until(&self, at: Instant) {
+            loop {
+                let mut moved = pin!(self.0.moved.notified());
+                moved.as_mut().enable();
+                if self.now() >= at {
+                    return;
+                }
+                moved.await;
+            }
+        }
+
+        /// No limit is ever reached.
+        pub async fn within<T>(&self, _: Duration, future: impl Future<Output = T>) -> Option<T> {
+            Some(future.await)
+        }
+    }
+}
+
+/// The same numbers each time.
+pub mod entropy {
+    #[derive(Clone, Default)]
+    pub struct Entropy;
+
+    impl Entropy {
+        pub fn fork(&self, _: &str) -> Self {
+            Self
+        }
+        pub fn next_u64(&self) -> u64 {
+            1
+        }
+        pub fn unit(&self) -> f64 {
+            0.5
+        }
+    }
+}
+
+/// Nobody looks.
+pub mod metrics {
+    use std::time::Duration;
+
+    #[derive(Clone, Default)]
+    pub struct Metrics;
+
+    #[derive(Clone, Copy, Debug)]
+    pub struct Series;
+    pub type CounterSeries = Series;
+    pub type GaugeSeries = Series;
+    pub type HistogramSeries = Series;
+
+    impl Metrics {
+        pub fn counter(&self, _: &(), _: &[&str]) -> Series {
+            Series
+        }
+        pub fn gauge(&self, _: &(), _: &[&str]) -> Series {
+            Series
+        }
+        pub fn histogram(&self, _: &(), _: &[&str]) -> Series {
+            Series
+        }
+    }
+
+    impl Series {
+        pub fn count(&self, _: u64) {}
+        pub fn add(&self, _: f64) {}
+        pub fn set(&self, _: f64) {}
+        pub fn observe(&self, _: Duration) {}
+    }
+
+    pub mod names {
+        pub const QUEUE_DEPTH: () = ();
+        pub const QUEUE_ADDS: () = ();
+        pub const QUEUE_RETRIES: () = ();
+        pub const QUEUE_SECONDS: () = ();
+        pub const QUEUE_WORK_SECONDS: () = ();
+        pub const QUEUE_UNFINISHED_SECONDS: () = ();
+        pub const QUEUE_LONGEST_SECONDS: () = ();
+    }
+}

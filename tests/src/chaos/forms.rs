@@ -1,0 +1,100 @@
+//! In which form a process keeps what: every form of the store is in each world.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use windlass::entropy::Entropy;
+use windlass::informer::{CacheOptions, InformerRegistry};
+use windlass::reflector::ReflectorOptions;
+use windlass::resource::PartialObject;
+use windlass::store::Representation;
+
+use super::cache::{Cache, Watched};
+use super::kinds::{ConfigMapView, Gadget, Gizmo};
+use super::{Ledger, Stats};
+use crate::oracle::Scope;
+use std::sync::Arc;
+
+/// Objects of a page: few, so that a list is cut between two of them.
+const PAGE: u32 = 16;
+
+/// What a process keeps gadgets, gizmos and ConfigMaps as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Forms {
+    /// Bytes, bytes, and a projection; lists come in pages.
+    Paged,
+    /// Decoded, metadata alone, and compressed.
+    Mixed,
+    /// Compressed, decoded, and bytes.
+    Cold,
+}
+
+impl Forms {
+    /// Of the process of that number: the first three differ, later ones are drawn.
+    pub(super) fn of(number: u64, dice: &Entropy) -> Self {
+        match if number <= 3 { number - 1 } else { dice.below(3) } {
+            0 => Self::Paged,
+            1 => Self::Mixed,
+            _ => Self::Cold,
+        }
+    }
+
+    /// Its caches, in the order of the kinds' numbers.
+    pub(super) fn caches(
+        self,
+        registry: &InformerRegistry,
+        who: &str,
+        scope: &Scope,
+        told: (&Ledger, &Stats),
+    ) -> Vec<Arc<dyn Watched>> {
+        let maker = Maker { registry, who, scope, told };
+        let kept = |form| CacheOptions::default().representation(form);
+        let (compact, cold) = (Representation::Compact, kept(Representation::Cold));
+        let typed = kept(Representation::Typed);
+        match self {
+            Self::Paged => {
+                let paged = || kept(compact).reading(paged());
+                vec![
+                    maker.gadgets(paged()),
+                    maker.gizmos(paged()),
+                    Cache::<ConfigMapView>::new(registry, who, scope.clone(), paged(), told),
+                ]
+            }
+            Self::Mixed => {
+                let metadata = kept(Representation::Metadata);
+                vec![
+                    maker.gadgets(typed),
+                    Cache::<PartialObject>::new(registry, who, scope.clone(), metadata, told),
+                    maker.config_maps(cold),
+                ]
+            }
+            Self::Cold => {
+                vec![maker.gadgets(cold), maker.gizmos(typed), maker.config_maps(kept(compact))]
+            }
+        }
+    }
+}
+
+/// Lists in small pages and never as a stream.
+pub(super) fn paged() -> ReflectorOptions {
+    ReflectorOptions::new().page_size(PAGE).streaming(false)
+}
+
+struct Maker<'a> {
+    registry: &'a InformerRegistry,
+    who: &'a str,
+    scope: &'a Scope,
+    told: (&'a Ledger, &'a Stats),
+}
+
+impl Maker<'_> {
+    fn gadgets(&self, options: CacheOptions) -> Arc<dyn Watched> {
+        Cache::<Gadget>::new(self.registry, self.who, self.scope.clone(), options, self.told)
+    }
+
+    fn gizmos(&self, options: CacheOptions) -> Arc<dyn Watched> {
+        Cache::<Gizmo>::new(self.registry, self.who, self.scope.clone(), options, self.told)
+    }
+
+    fn config_maps(&self, options: CacheOptions) -> Arc<dyn Watched> {
+        Cache::<ConfigMap>::new(self.registry, self.who, self.scope.clone(), options, self.told)
+    }
+}

@@ -1,0 +1,108 @@
+//! Scenes that begin with a world at rest, each about one promise or one fault.
+
+use std::time::Duration;
+
+use tokio::time::sleep;
+use windlass_apiserver::faults::{Action, Fault};
+
+use super::driver::World;
+use super::kinds::{CONFIG_MAPS, GADGETS};
+use super::writer::NAMESPACES;
+use crate::oracle::{Violation, undisturbed};
+
+/// A kind that is well must not notice that others are not.
+const UNDISTURBED: Duration = Duration::from_secs(1);
+/// So many objects are shown without a name, of each process.
+const NAMELESS: u64 = 3;
+
+impl World {
+    /// A world at rest: one kind falls ill, and another must not notice (G-C9).
+    pub(super) async fn fall_ill(&mut self) {
+        self.fleets.iter().for_each(|fleet| fleet.net.cut());
+        // One in each namespace: once they are shown, every watch is known to work.
+        for key in 0..NAMESPACES.len() as u64 {
+            self.writer.put(CONFIG_MAPS, key);
+        }
+        self.settle().await;
+        self.stats.count("kinds that fell ill alone");
+        for (resource, action) in [("gadgets", Action::Hang), ("gizmos", Action::Answer(500))] {
+            let fault = Fault::new(action).on("list|watch").resource(resource).always();
+            self.server.faults().add(fault);
+            self.server.faults().fail_watches(resource, 410);
+        }
+        sleep(self.dice.jitter(Duration::from_secs(40))).await;
+        let (sick, well) = (self.writer.choose(GADGETS), self.writer.choose(CONFIG_MAPS));
+        self.writer.put(GADGETS, sick);
+        self.writer.put(CONFIG_MAPS, well);
+        sleep(UNDISTURBED).await;
+        let caches = self.fleets.iter().flat_map(|fleet| &fleet.caches);
+        let mut well = caches.filter(|cache| cache.kind() == CONFIG_MAPS);
+        let shown = well.try_for_each(|cache| cache.settled());
+        let mut book = self.ledger.book();
+        let looked = undisturbed(shown.and_then(|()| book.settled_of(CONFIG_MAPS)));
+        book.note(looked);
+        drop(book);
+        self.settle().await;
+    }
+
+    /// A world at rest: the server goes back to a backup, and every cache must say so (G-C3).
+    pub(super) async fn restore(&mut self) {
+        let Some(snapshot) = self.snapshot.take() else { return };
+        let lost = self.server.revision().saturating_sub(snapshot.server.revision());
+        if lost < 100 {
+            return;
+        }
+        self.stats.count("backups that were restored");
+        let caches = self.fleets.iter().flat_map(|fleet| fleet.caches.clone());
+        let before: Vec<_> = caches.map(|cache| (cache.reached(), cache)).collect();
+        self.writer.restore(&snapshot).await;
+        // Versions are given a second time, to something else.
+        for _ in 0..self.dice.below(lost / 4) {
+            self.writer.write();
+        }
+        self.settle().await;
+        let now = self.server.revision();
+        for ((version, announced), cache) in before {
+            if version > now && cache.reached().1 <= announced {
+                let text = format!(
+                    "it had version {version}, the server has {now} only, and it did not say so"
+                );
+                let who = format!("{cache:?}");
+                self.ledger.book().broken(Violation::new("G-C3", &who, text));
+            }
+        }
+    }
+
+    /// A world at rest: a definition goes away while nobody can see it go, and everybody must come
+    /// to know that its objects are gone before it comes back (B13, G-C2, G-C4).
+    pub(super) async fn lose_a_kind(&mut self) {
+        if !self.writer.has_gizmos {
+            return;
+        }
+        self.stats.count("definitions that went away unseen");
+        for fleet in &self.fleets {
+            fleet.net.set_out(true);
+            fleet.net.cut();
+        }
+        self.writer.remove_gizmos();
+        sleep(self.dice.jitter(Duration::from_secs(20))).await;
+        self.settle().await;
+        self.define_gizmos();
+        self.settle().await;
+    }
+
+    /// A world at rest: lists come in which some objects cannot be told apart for want of a name.
+    /// What such a list does not show is not gone (G-C1, G-C4).
+    pub(super) async fn list_in_part(&mut self) {
+        self.stats.count("lists that were complete in part");
+        self.fleets.iter().for_each(|fleet| fleet.net.hide_names(NAMELESS));
+        self.server.faults().fail_watches("*", 410);
+        // Long enough for a list and its pauses, too short for the next list.
+        sleep(Duration::from_secs(60)).await;
+        if let Err(violation) = self.settled() {
+            self.ledger.book().broken(violation);
+        }
+        self.fleets.iter().for_each(|fleet| fleet.net.hide_names(0));
+        self.settle().await;
+    }
+}
