@@ -139,7 +139,10 @@ const (
 	look     = time.Millisecond
 	calm     = 100 * time.Millisecond
 	pause    = time.Second
-	patience = 15 * time.Minute
+	patience = 4 * time.Minute
+	// Lookups end after so long, if there were so many.
+	long = 4 * time.Second
+	few  = 400
 )
 
 type work struct {
@@ -221,6 +224,26 @@ func (w *work) begin() {
 	w.counted = w.m.reconciles.Load()
 }
 
+// mark: what is served from now on is counted.
+func (w *work) mark() error {
+	_, err := w.c.ask("mark")
+	return err
+}
+
+// check fails unless exactly that was served since the mark: a phase without its work is void.
+func (w *work) check(served string, words ...any) error {
+	_, err := w.c.ask("check " + fmt.Sprintf(served, words...))
+	return err
+}
+
+// once fails unless there was one for each, give or take one in a hundred.
+func once(what string, seen, due uint64) error {
+	if (max(seen, due)-min(seen, due))*100 <= due {
+		return nil
+	}
+	return fmt.Errorf("%d %s, not %d: void", seen, what, due)
+}
+
 func (w *work) line(phase string, used uint64, wall time.Duration, count uint64) line {
 	each := float64(max(count, 1))
 	return line{"phase": phase, "count": count, "cpu_us": float64(used) / 1e3 / each,
@@ -243,6 +266,9 @@ func until(what string, done func() bool) error {
 }
 
 func (w *work) sync() error {
+	if err := w.mark(); err != nil {
+		return err
+	}
 	w.begin()
 	if err := w.s.start(); err != nil {
 		return err
@@ -261,9 +287,17 @@ func (w *work) sync() error {
 	time.Sleep(pause)
 	now, peak := resident()
 	w.steady = now
+	if err := w.check("listed=%d", w.objects); err != nil {
+		return err
+	}
 	l := w.line("sync", used, wall, w.objects)
 	if w.controller && span > 0 {
+		reconciles := w.m.reconciles.Load()
+		if err := once("first reconciles", reconciles, w.objects); err != nil {
+			return err
+		}
 		l["first_per_s"] = float64(first) * 1e9 / float64(span)
+		l["reconciles_each"] = float64(reconciles) / float64(w.objects)
 	}
 	l["ready_s"], l["ready_cpu_us"] = ready.Seconds(), float64(readyCPU)/1e3/float64(w.objects)
 	l["rss_kb_each"], l["peak_kb_each"] = w.each(now), w.each(peak)
@@ -323,6 +357,9 @@ func (w *work) events(count, window uint64) error {
 		// Nobody would open the window.
 		window = 0
 	}
+	if err := w.mark(); err != nil {
+		return err
+	}
 	w.begin()
 	s, err := w.order(fmt.Sprintf("events count=%d window=%d", count, window))
 	if err != nil {
@@ -335,9 +372,16 @@ func (w *work) events(count, window uint64) error {
 	name := "events"
 	if window > 0 {
 		name = "paced"
+		if err := once("paced reconciles", w.m.reconciles.Load()-w.counted, count); err != nil {
+			return err
+		}
+	}
+	if err := w.check("events=%d", count); err != nil {
+		return err
 	}
 	l := w.line(name, used, wall, count)
 	l["reconciles"] = w.m.reconciles.Load() - w.counted
+	l["reconciles_per_s"] = float64(w.m.reconciles.Load()-w.counted) / wall.Seconds()
 	l["reconciles_per_event"] = float64(w.m.reconciles.Load()-w.counted) / float64(count)
 	l.print()
 	return nil
@@ -345,6 +389,9 @@ func (w *work) events(count, window uint64) error {
 
 func (w *work) churn(updates uint64) error {
 	count := updates * w.objects
+	if err := w.mark(); err != nil {
+		return err
+	}
 	w.begin()
 	s, err := w.order(fmt.Sprintf("events count=%d window=0", count))
 	if err != nil {
@@ -356,6 +403,9 @@ func (w *work) churn(updates uint64) error {
 	}
 	time.Sleep(pause)
 	now, peak := resident()
+	if err := w.check("events=%d", count); err != nil {
+		return err
+	}
 	l := w.line("churn", used, wall, count)
 	l["updates"], l["rss_kb_each"], l["peak_kb_each"] = updates, w.each(now), w.each(peak)
 	l["growth"] = float64(now-min(now, w.base)) / float64(max(w.steady-min(w.steady, w.base), 1))
@@ -372,7 +422,12 @@ func quantile(sorted []uint64, part float64) float64 {
 }
 
 func (w *work) rate(rate, seconds uint64) error {
+	if err := w.mark(); err != nil {
+		return err
+	}
+	w.m.lock.Lock()
 	w.m.latencies = nil
+	w.m.lock.Unlock()
 	w.m.timing.Store(true)
 	w.begin()
 	s, err := w.order(fmt.Sprintf("events count=%d rate=%d", rate*seconds, rate))
@@ -387,6 +442,12 @@ func (w *work) rate(rate, seconds uint64) error {
 	w.m.lock.Lock()
 	latencies := w.m.latencies
 	w.m.lock.Unlock()
+	if err := w.check("events=%d", rate*seconds); err != nil {
+		return err
+	}
+	if err := once("reconciles with a time stamp", uint64(len(latencies)), rate*seconds); err != nil {
+		return err
+	}
 	slices.Sort(latencies)
 	l := w.line("rate", used, wall, rate*seconds)
 	l["rate"], l["samples"] = rate, len(latencies)
@@ -399,19 +460,33 @@ func (w *work) rate(rate, seconds uint64) error {
 func (w *work) relist(changed uint64) error {
 	before, _ := resident()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
-	w.begin()
-	s, err := w.order(fmt.Sprintf("expire changed=%d", changed))
-	if err != nil {
+	if err := w.mark(); err != nil {
 		return err
 	}
-	used, _, err := w.follow(s, false)
+	w.begin()
+	hidden, err := w.order(fmt.Sprintf("expire changed=%d", changed))
 	if err != nil {
 		return err
 	}
 	if _, err := w.c.ask("watched"); err != nil {
 		return err
 	}
-	wall := time.Since(w.wall)
+	// Whoever lists by a stream begins to watch before it has read the list to its end: an event
+	// behind the list tells when that was.
+	behind, err := w.order("events count=1 window=0")
+	if err != nil {
+		return err
+	}
+	used, wall, err := w.follow(behind, false)
+	if err != nil {
+		return err
+	}
+	if !w.has(hidden) {
+		return fmt.Errorf("the list did not bring what had changed: void")
+	}
+	if err := w.check("listed=%d expired=1 events=1", w.objects); err != nil {
+		return err
+	}
 	_, peak := resident()
 	time.Sleep(pause)
 	after, _ := resident()
@@ -429,7 +504,10 @@ func (w *work) index(lookups, events uint64) error {
 	app := func(at uint64) string { return fmt.Sprintf("app-%d", at*7919%apps) }
 	each, found := w.s.lookup(app(0)), 0
 	var s started
-	var err error
+	err := w.mark()
+	if err != nil {
+		return err
+	}
 	if events > 0 {
 		if s, err = w.order(fmt.Sprintf("events count=%d window=0", events)); err != nil {
 			return err
@@ -438,7 +516,7 @@ func (w *work) index(lookups, events uint64) error {
 	w.begin()
 	var taken []uint64
 	for at := uint64(0); time.Since(w.wall) < patience; at++ {
-		if events == 0 && at >= lookups || events > 0 && at%64 == 0 && w.has(s) {
+		if events == 0 && (at >= lookups || at >= few && time.Since(w.wall) > long) || events > 0 && at%64 == 0 && w.has(s) {
 			break
 		}
 		name := app(at)
@@ -447,6 +525,12 @@ func (w *work) index(lookups, events uint64) error {
 		taken = append(taken, nanos()-begun)
 	}
 	wall := time.Since(w.wall)
+	if err := w.check("events=%d", events); err != nil {
+		return err
+	}
+	if each != 20 || found != each*len(taken) {
+		return fmt.Errorf("%d lookups found %d objects, the first %d of 20: void", len(taken), found, each)
+	}
 	slices.Sort(taken)
 	name := "index"
 	if events > 0 {
@@ -460,6 +544,9 @@ func (w *work) index(lookups, events uint64) error {
 
 func (w *work) flight(milliseconds uint64) error {
 	w.m.sleep.Store(int64(milliseconds) * 1e6)
+	if err := w.mark(); err != nil {
+		return err
+	}
 	w.begin()
 	s, err := w.order(fmt.Sprintf("events count=%d window=0", w.objects))
 	if err != nil {
@@ -472,6 +559,12 @@ func (w *work) flight(milliseconds uint64) error {
 	time.Sleep(time.Duration(milliseconds)*time.Millisecond + calm)
 	used := cpu() - w.cpu
 	w.m.sleep.Store(0)
+	if err := w.check("events=%d", w.objects); err != nil {
+		return err
+	}
+	if err := once("sleeping reconciles", w.m.reconciles.Load()-w.counted, w.objects); err != nil {
+		return err
+	}
 	l := w.line("flight", used, wall, w.objects)
 	l["sleep_ms"] = milliseconds
 	l.print()

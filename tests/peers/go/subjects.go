@@ -171,10 +171,14 @@ func (m *manager) start() error {
 	if err != nil {
 		return err
 	}
-	if err := manager.GetFieldIndexer().IndexField(ctx, example, "app", func(object client.Object) []string {
-		return []string{object.GetLabels()["app"]}
-	}); err != nil {
-		return err
+	for name, index := range map[string]cache.IndexFunc{"app": byApp, "other": byOther} {
+		values := func(object client.Object) []string {
+			values, _ := index(object)
+			return values
+		}
+		if err := manager.GetFieldIndexer().IndexField(ctx, example, name, values); err != nil {
+			return err
+		}
 	}
 	build := ctrl.NewControllerManagedBy(manager).For(example)
 	if flight := flightOf(m.options); flight {

@@ -17,7 +17,10 @@ const CALM: Duration = Duration::from_millis(100);
 /// After a phase, before memory is read.
 const REST: Duration = Duration::from_secs(1);
 /// Nothing takes longer.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Lookups end after so long, if there were so many.
+const LONG: Duration = Duration::from_secs(4);
+const FEW: u64 = 400;
 
 /// Namespace, name and resourceVersion of everything cached, told one by one.
 pub type Visit<'a> = &'a mut dyn FnMut(&str, &str, &str);
@@ -82,6 +85,7 @@ pub fn run(args: &Args, meter: &Arc<Meter>, subject: &mut dyn Subject) -> io::Re
 
 impl Work<'_> {
     fn sync(&mut self) -> io::Result<()> {
+        self.mark()?;
         let window = Window::begin();
         self.subject.start();
         until("the first list", || self.subject.is_synced())?;
@@ -96,9 +100,14 @@ impl Work<'_> {
         thread::sleep(REST);
         let (rss, peak) = resident();
         self.steady = rss;
+        self.check(&format!("listed={expected}"))?;
         let mut line = self.line("sync", cpu, wall, expected);
         if self.args.controller && span > 0 {
-            line = line.with("first_per_s", first as f64 * 1e9 / span as f64);
+            let reconciles = self.meter.reconciles();
+            once("first reconciles", reconciles, expected)?;
+            line = line
+                .with("first_per_s", first as f64 * 1e9 / span as f64)
+                .with("reconciles_each", reconciles as f64 / expected as f64);
         }
         line.with("ready_s", ready.as_secs_f64())
             .with("ready_cpu_us", ready_cpu as f64 / 1e3 / expected as f64)
@@ -112,6 +121,7 @@ impl Work<'_> {
     fn events(&mut self, count: u64, window: u64) -> io::Result<()> {
         // Without a controller nobody would open the window.
         let window = if self.args.controller { window } else { 0 };
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
         let began = nanos();
@@ -120,8 +130,13 @@ impl Work<'_> {
         let wall = self.wall(&measured, began);
         let name = if window > 0 { "paced" } else { "events" };
         let reconciles = self.meter.reconciles() - before;
+        self.check(&format!("events={count}"))?;
+        if window > 0 {
+            once("paced reconciles", reconciles, count)?;
+        }
         self.line(name, cpu, wall, count)
             .with("reconciles", reconciles)
+            .with("reconciles_per_s", reconciles as f64 / wall.as_secs_f64())
             .with("reconciles_per_event", reconciles as f64 / count as f64)
             .print();
         Ok(())
@@ -129,6 +144,7 @@ impl Work<'_> {
 
     fn churn(&mut self, updates: u64) -> io::Result<()> {
         let count = updates * self.args.objects;
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
         let began = nanos();
@@ -137,6 +153,7 @@ impl Work<'_> {
         let wall = self.wall(&measured, began);
         thread::sleep(REST);
         let (rss, peak) = resident();
+        self.check(&format!("events={count}"))?;
         let line = self
             .line("churn", cpu, wall, count)
             .with("updates", updates)
@@ -150,6 +167,7 @@ impl Work<'_> {
 
     fn rate(&mut self, rate: u64, seconds: u64) -> io::Result<()> {
         let count = rate * seconds;
+        self.mark()?;
         let before = self.meter.reconciles();
         self.meter.time();
         let measured = Window::begin();
@@ -159,6 +177,8 @@ impl Work<'_> {
         let wall = self.wall(&measured, began);
         let latencies = self.meter.timed();
         let reconciles = self.meter.reconciles() - before;
+        self.check(&format!("events={count}"))?;
+        once("reconciles with a time stamp", latencies.len() as u64, count)?;
         self.line("rate", cpu, wall, count)
             .with("rate", rate)
             .with("reconciles_per_event", reconciles as f64 / count as f64)
@@ -172,12 +192,20 @@ impl Work<'_> {
     fn relist(&mut self, changed: u64) -> io::Result<()> {
         let steady = resident().0;
         forget_peak();
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
-        let started = self.control.start(&format!("expire changed={changed}"))?;
-        let cpu = self.follow(&started, &measured, before, false)?;
+        let hidden = self.control.start(&format!("expire changed={changed}"))?;
         self.control.ask("watched")?;
+        // Whoever lists by a stream begins to watch before it has read the list to its end: an event
+        // behind the list tells when that was.
+        let behind = self.control.start("events count=1 window=0")?;
+        let cpu = self.follow(&behind, &measured, before, false)?;
         let wall = measured.wall();
+        if !self.has(&hidden) {
+            return Err(io::Error::other("the list did not bring what had changed: void"));
+        }
+        self.check(&format!("listed={} expired=1 events=1", self.args.objects))?;
         let peak = resident().1;
         thread::sleep(REST);
         let after = resident().0;
@@ -196,6 +224,7 @@ impl Work<'_> {
         let app = |at: u64| format!("app-{}", at.wrapping_mul(7919) % apps);
         // The first lookup may build the index.
         let each = self.subject.lookup(&app(0));
+        self.mark()?;
         let started = match events {
             0 => None,
             _ => Some(self.control.start(&format!("events count={events} window=0"))?),
@@ -205,7 +234,7 @@ impl Work<'_> {
         let mut found = 0;
         for at in 0.. {
             let is_done = match &started {
-                None => at >= lookups,
+                None => at >= lookups || at >= FEW && measured.wall() > LONG,
                 Some(started) => at % 64 == 0 && self.has(started),
             };
             if is_done || measured.wall() > PATIENCE {
@@ -217,6 +246,13 @@ impl Work<'_> {
             taken.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
         }
         let wall = measured.wall();
+        self.check(&format!("events={events}"))?;
+        if each != 20 || found != each * taken.len() {
+            return Err(io::Error::other(format!(
+                "{} lookups found {found} objects, the first {each} of 20: void",
+                taken.len()
+            )));
+        }
         taken.sort_unstable();
         let name = if events > 0 { "index_loaded" } else { "index" };
         Line::of(name)
@@ -250,6 +286,7 @@ impl Work<'_> {
     fn flight(&mut self, milliseconds: u64) -> io::Result<()> {
         self.subject.sleep(Duration::from_millis(milliseconds));
         let count = self.args.objects;
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
         let began = nanos();
@@ -259,6 +296,8 @@ impl Work<'_> {
         let cpu = measured.cpu();
         let wall = self.wall(&measured, began);
         self.subject.sleep(Duration::ZERO);
+        self.check(&format!("events={count}"))?;
+        once("sleeping reconciles", self.meter.reconciles() - before, count)?;
         self.line("flight", cpu, wall, count).with("sleep_ms", milliseconds).print();
         Ok(())
     }
@@ -270,6 +309,16 @@ impl Work<'_> {
             let (cpu, wall) = (measured.cpu(), measured.wall());
             self.line("tasks", cpu, wall, count).with("sleep_ms", milliseconds).print();
         }
+    }
+
+    /// What is served from now on is counted.
+    fn mark(&mut self) -> io::Result<()> {
+        self.control.ask("mark").map(drop)
+    }
+
+    /// Fails unless exactly that was served since the mark: a phase without its work is void.
+    fn check(&mut self, served: &str) -> io::Result<()> {
+        self.control.ask(&format!("check {served}")).map(drop)
     }
 
     fn end(mut self) -> io::Result<()> {
@@ -351,6 +400,14 @@ impl Work<'_> {
     fn each(&self, resident: u64) -> f64 {
         resident.saturating_sub(self.start) as f64 / 1e3 / self.args.objects as f64
     }
+}
+
+/// Fails unless there was one for each, give or take one in a hundred.
+fn once(what: &str, seen: u64, due: u64) -> io::Result<()> {
+    if seen.abs_diff(due) * 100 <= due {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{seen} {what}, not {due}: void")))
 }
 
 fn quantile(sorted: &[u64], part: f64) -> u64 {
