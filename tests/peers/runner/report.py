@@ -22,12 +22,15 @@ class Results:
 
     def __init__(self, rounds):
         self.found = defaultdict(list)
+        # Jobs that failed, and how often each.
         self.errors = {}
+        self.failures = defaultdict(int)
         self.sizes = {}
         self.noisy = set()
         for done in rounds:
             if done["error"]:
                 self.errors[done["job"]] = done["error"]
+                self.failures[done["job"]] += 1
                 continue
             group = done["job"].split("/")[0]
             self.sizes[done["job"]] = done["n"]
@@ -95,7 +98,7 @@ class Results:
     def cell(self, row, column):
         values = self.values(row, column)
         if not values:
-            return "–"
+            return "void" if f"{row.source[0]}/{column}" in self.errors else "–"
         middle = figure(median(values))
         text = middle
         if len(values) > 1 and min(values) != max(values):
@@ -159,8 +162,9 @@ def tables(results):
             lines.append("| " + " | ".join([title, results.rounds(row), goal_of(row), *cells, ratio]) + " |")
         parts.append("\n".join(lines))
     if results.errors:
-        lines = ["Not measured:", ""]
-        lines += [f"- {job}: {error}" for job, error in sorted(results.errors.items())]
+        lines = ["Void, and in no figure:", ""]
+        lines += [f"- {job}, {results.failures[job]} times: {error}"
+                  for job, error in sorted(results.errors.items())]
         parts.append("\n".join(lines))
     if results.sizes:
         parts.append(f"Rounds in which a job ran: {results.rounds_by_job()}.")

@@ -110,8 +110,8 @@ def jobs(quick, scale=1.0, n=None):
 
     # Pods into the cache, many of them: sync, memory, relist, events.
     for column, rounds, objects, events in (
-            ("compact", 5, big, 200_000), ("kube", 3, big, 30_000), ("projection", 5, big, 200_000),
-            ("go-pb", 3, big, 60_000), ("cold", 5, big, 200_000), ("kube-stripped", 2, big, 30_000),
+            ("compact", 5, big, 200_000), ("kube", 5, big, 30_000), ("projection", 5, big, 200_000),
+            ("go-pb", 5, big, 60_000), ("cold", 5, big, 200_000), ("kube-stripped", 2, big, 30_000),
             ("metadata", 2, big, 200_000), ("kube-streaming", 1, big, 30_000),
             ("typed", 2, big, 60_000), ("go-json", 2, small, 20_000)):
         objects = size(objects)

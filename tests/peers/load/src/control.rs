@@ -121,3 +121,36 @@ fn stats(state: &State) -> String {
         .collect();
     format!("ok {}", texts.join(" "))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objects::Kind;
+
+    #[test]
+    fn a_phase_is_void_unless_exactly_its_work_was_served() {
+        let state = State::new(Kind::Widget, 40, 1);
+        assert!(state.attach(None).is_some());
+        assert_eq!(mark(&state), "ok");
+        state.counts.listed.fetch_add(20, Ordering::SeqCst);
+        state.counts.expired.fetch_add(1, Ordering::SeqCst);
+        let answer = check(&state, 0, 40, 1);
+        assert_eq!(answer, "error 20 objects in lists were served, not 40: void");
+        state.counts.listed.fetch_add(20, Ordering::SeqCst);
+        assert_eq!(check(&state, 0, 40, 1), "ok");
+        assert_eq!(mark(&state), "ok");
+        assert!(check(&state, 0, 40, 1).starts_with("error 0 objects"));
+        assert_eq!(check(&state, 0, 0, 0), "ok");
+    }
+
+    #[test]
+    fn what_changes_unseen_lies_all_over_the_list() {
+        let state = State::new(Kind::Widget, 40, 1);
+        let before: Vec<_> = (0..40).map(|index| state.version(index)).collect();
+        let last = state.change_spread(4).name.clone();
+        let changed: Vec<_> = (0..40).filter(|at| state.version(*at) > before[*at]).collect();
+        assert_eq!(changed, [9, 19, 29, 39]);
+        assert_eq!(last, state.objects[39].name);
+        assert_eq!(state.version(39), state.current());
+    }
+}

@@ -67,23 +67,29 @@ pub fn run(args: &Args, meter: &Arc<Meter>, subject: &mut dyn Subject) -> io::Re
     let start = resident().0;
     let mut work = Work { args, subject, meter: Arc::clone(meter), control, start, steady: start };
     for phase in &args.phases {
-        match *phase {
-            Phase::Sync => work.sync()?,
-            Phase::Events { count, window } => work.events(count, window)?,
-            Phase::Churn { updates } => work.churn(updates)?,
-            Phase::Rate { rate, seconds } => work.rate(rate, seconds)?,
-            Phase::Relist { changed } => work.relist(changed)?,
-            Phase::Index { lookups, events } => work.index(lookups, events)?,
-            Phase::Idle { seconds } => work.idle(seconds),
-            Phase::Queue { adds } => work.queue(adds),
-            Phase::Flight { milliseconds } => work.flight(milliseconds)?,
-            Phase::Tasks { milliseconds } => work.tasks(milliseconds),
-        }
+        let named = |error: io::Error| io::Error::other(format!("{phase:?}: {error}"));
+        work.phase(phase).map_err(named)?;
     }
     work.end()
 }
 
 impl Work<'_> {
+    fn phase(&mut self, phase: &Phase) -> io::Result<()> {
+        match *phase {
+            Phase::Sync => self.sync()?,
+            Phase::Events { count, window } => self.events(count, window)?,
+            Phase::Churn { updates } => self.churn(updates)?,
+            Phase::Rate { rate, seconds } => self.rate(rate, seconds)?,
+            Phase::Relist { changed } => self.relist(changed)?,
+            Phase::Index { lookups, events } => self.index(lookups, events)?,
+            Phase::Idle { seconds } => self.idle(seconds),
+            Phase::Queue { adds } => self.queue(adds),
+            Phase::Flight { milliseconds } => self.flight(milliseconds)?,
+            Phase::Tasks { milliseconds } => self.tasks(milliseconds),
+        }
+        Ok(())
+    }
+
     fn sync(&mut self) -> io::Result<()> {
         self.mark()?;
         let window = Window::begin();

@@ -38,7 +38,9 @@ fn main() -> io::Result<()> {
                 control.start(&format!("events count={count} window=0"))?;
                 ("churn", count, format!("check events={count}"))
             }
-            ref other => return Err(io::Error::other(format!("no phase {other:?} without a client"))),
+            ref other => {
+                return Err(io::Error::other(format!("no phase {other:?} without a client")));
+            }
         };
         // Waits until all was sent.
         control.ask(&due)?;
