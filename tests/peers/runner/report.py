@@ -59,7 +59,8 @@ class Results:
     def title(self, row):
         group = row.source[0]
         updates = self.of((group, "churn", "updates"), "compact")
-        objects = self.sizes.get(f"{group}/compact", 0)
+        objects = self.sizes.get(f"{group}/compact") or max(
+            (size for job, size in self.sizes.items() if job.split("/")[0] == group), default=0)
         title = row.title.format(n=f"{objects:,}", updates=(updates or ["?"])[0])
         title = f"{title}, {row.unit}" if row.unit else title
         notes = [row.note] if row.note else []
