@@ -3,7 +3,8 @@
 from collections import defaultdict
 from statistics import median
 
-from .rows import COLUMNS, ROWS
+from .jobs import COLUMNS
+from .rows import ROWS
 
 
 def figure(value):
