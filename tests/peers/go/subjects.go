@@ -85,7 +85,7 @@ func (b *base) queue(adds uint64) (uint64, bool) {
 	}()
 	for at := range adds {
 		queue.Add(names[at%keys])
-		for at%128 == 127 && at-runs.Load() > keys/2 {
+		for at%128 == 127 && at > runs.Load()+keys/2 {
 			time.Sleep(100 * time.Microsecond)
 		}
 	}

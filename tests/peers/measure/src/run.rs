@@ -265,7 +265,7 @@ impl Work<'_> {
     ) -> (Vec<u64>, usize) {
         let apps = self.args.objects.div_ceil(20);
         let (mut taken, mut found) = (Vec::new(), 0);
-        for at in 0.. {
+        for at in 0_u64.. {
             let is_done = match started {
                 None => at >= lookups || at >= FEW && measured.wall() > LONG,
                 Some(started) => at % 64 == 0 && self.has(started),

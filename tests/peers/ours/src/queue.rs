@@ -33,11 +33,11 @@ pub fn run(runtime: &tokio::runtime::Runtime, adds: u64) -> f64 {
         for at in 0..adds {
             queue.add(keys[usize::try_from(at % KEYS).unwrap_or(0)].clone());
             // The worker is on another thread; this one has nothing else to do.
-            while at % 128 == 127 && at - runs.load(Ordering::Relaxed) > AHEAD {
+            while at % 128 == 127 && at > runs.load(Ordering::Relaxed) + AHEAD {
                 thread::sleep(PAUSE);
             }
         }
-        while runs.load(Ordering::Relaxed) < adds {
+        while queue.counts().queued > 0 {
             thread::sleep(PAUSE);
         }
         queue.shutdown();
