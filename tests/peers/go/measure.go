@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -139,7 +138,10 @@ const (
 	look     = time.Millisecond
 	calm     = 100 * time.Millisecond
 	pause    = time.Second
-	patience = 15 * time.Minute
+	patience = 4 * time.Minute
+	// Lookups end after so long, if there were so many.
+	long = 4 * time.Second
+	few  = 400
 )
 
 type work struct {
@@ -221,6 +223,26 @@ func (w *work) begin() {
 	w.counted = w.m.reconciles.Load()
 }
 
+// mark: what is served from now on is counted.
+func (w *work) mark() error {
+	_, err := w.c.ask("mark")
+	return err
+}
+
+// check fails unless exactly that was served since the mark: a phase without its work is void.
+func (w *work) check(served string, words ...any) error {
+	_, err := w.c.ask("check " + fmt.Sprintf(served, words...))
+	return err
+}
+
+// once fails unless there was one for each, give or take one in a hundred.
+func once(what string, seen, due uint64) error {
+	if (max(seen, due)-min(seen, due))*100 <= due {
+		return nil
+	}
+	return fmt.Errorf("%d %s, not %d: void", seen, what, due)
+}
+
 func (w *work) line(phase string, used uint64, wall time.Duration, count uint64) line {
 	each := float64(max(count, 1))
 	return line{"phase": phase, "count": count, "cpu_us": float64(used) / 1e3 / each,
@@ -239,256 +261,5 @@ func until(what string, done func() bool) error {
 		}
 		time.Sleep(look)
 	}
-	return nil
-}
-
-func (w *work) sync() error {
-	w.begin()
-	if err := w.s.start(); err != nil {
-		return err
-	}
-	if err := until("the first list", w.s.isSynced); err != nil {
-		return err
-	}
-	ready, readyCPU := time.Since(w.wall), cpu()-w.cpu
-	if w.controller {
-		if err := until("the first reconciles", func() bool { return w.m.reconciles.Load() >= w.objects }); err != nil {
-			return err
-		}
-	}
-	wall, used := time.Since(w.wall), cpu()-w.cpu
-	first, span := w.m.reconciles.Load(), w.m.lastAt.Load()-w.m.firstAt.Load()
-	time.Sleep(pause)
-	now, peak := resident()
-	w.steady = now
-	l := w.line("sync", used, wall, w.objects)
-	if w.controller && span > 0 {
-		l["first_per_s"] = float64(first) * 1e9 / float64(span)
-	}
-	l["ready_s"], l["ready_cpu_us"] = ready.Seconds(), float64(readyCPU)/1e3/float64(w.objects)
-	l["rss_kb_each"], l["peak_kb_each"] = w.each(now), w.each(peak)
-	l["start_mb"] = float64(w.base) / 1e6
-	l.print()
-	return nil
-}
-
-type started struct {
-	last            uint64
-	namespace, name string
-}
-
-func (w *work) order(command string) (started, error) {
-	fields, err := w.c.ask(command)
-	if err != nil {
-		return started{}, err
-	}
-	return started{number(fields["last"]), fields["namespace"], fields["name"]}, nil
-}
-
-func (w *work) has(s started) bool {
-	version, _ := strconv.ParseUint(w.s.version(s.namespace, s.name), 10, 64)
-	return version >= s.last
-}
-
-// follow waits until all that was started has arrived, opens the window meanwhile, and returns the CPU
-// used until then and the time.
-func (w *work) follow(s started, acknowledge bool) (uint64, time.Duration, error) {
-	deadline := time.Now().Add(patience)
-	told, seen, since, used := uint64(0), w.m.reconciles.Load(), time.Now(), cpu()-w.cpu
-	for time.Now().Before(deadline) {
-		now := w.m.reconciles.Load()
-		if now != seen {
-			seen, since, used = now, time.Now(), cpu()-w.cpu
-		}
-		if acknowledge && now-w.counted > told {
-			told = now - w.counted
-			if _, err := fmt.Fprintf(w.c.connection, "ack %d\n", told); err != nil {
-				return 0, 0, err
-			}
-		}
-		if w.controller {
-			if w.m.newest.Load() >= s.last && time.Since(since) >= calm {
-				return used, time.Duration(w.m.lastAt.Load() - w.began), nil
-			}
-		} else if w.has(s) {
-			return cpu() - w.cpu, time.Since(w.wall), nil
-		}
-		time.Sleep(look)
-	}
-	return 0, 0, fmt.Errorf("version %d did not come", s.last)
-}
-
-func (w *work) events(count, window uint64) error {
-	if !w.controller {
-		// Nobody would open the window.
-		window = 0
-	}
-	w.begin()
-	s, err := w.order(fmt.Sprintf("events count=%d window=%d", count, window))
-	if err != nil {
-		return err
-	}
-	used, wall, err := w.follow(s, window > 0)
-	if err != nil {
-		return err
-	}
-	name := "events"
-	if window > 0 {
-		name = "paced"
-	}
-	l := w.line(name, used, wall, count)
-	l["reconciles"] = w.m.reconciles.Load() - w.counted
-	l["reconciles_per_event"] = float64(w.m.reconciles.Load()-w.counted) / float64(count)
-	l.print()
-	return nil
-}
-
-func (w *work) churn(updates uint64) error {
-	count := updates * w.objects
-	w.begin()
-	s, err := w.order(fmt.Sprintf("events count=%d window=0", count))
-	if err != nil {
-		return err
-	}
-	used, wall, err := w.follow(s, false)
-	if err != nil {
-		return err
-	}
-	time.Sleep(pause)
-	now, peak := resident()
-	l := w.line("churn", used, wall, count)
-	l["updates"], l["rss_kb_each"], l["peak_kb_each"] = updates, w.each(now), w.each(peak)
-	l["growth"] = float64(now-min(now, w.base)) / float64(max(w.steady-min(w.steady, w.base), 1))
-	w.steady = now
-	l.print()
-	return nil
-}
-
-func quantile(sorted []uint64, part float64) float64 {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return float64(sorted[min(int(float64(len(sorted))*part), len(sorted)-1)]) / 1e3
-}
-
-func (w *work) rate(rate, seconds uint64) error {
-	w.m.latencies = nil
-	w.m.timing.Store(true)
-	w.begin()
-	s, err := w.order(fmt.Sprintf("events count=%d rate=%d", rate*seconds, rate))
-	if err != nil {
-		return err
-	}
-	used, wall, err := w.follow(s, false)
-	if err != nil {
-		return err
-	}
-	w.m.timing.Store(false)
-	w.m.lock.Lock()
-	latencies := w.m.latencies
-	w.m.lock.Unlock()
-	slices.Sort(latencies)
-	l := w.line("rate", used, wall, rate*seconds)
-	l["rate"], l["samples"] = rate, len(latencies)
-	l["reconciles_per_event"] = float64(w.m.reconciles.Load()-w.counted) / float64(rate*seconds)
-	l["p50_us"], l["p99_us"] = quantile(latencies, 0.5), quantile(latencies, 0.99)
-	l.print()
-	return nil
-}
-
-func (w *work) relist(changed uint64) error {
-	before, _ := resident()
-	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0)
-	w.begin()
-	s, err := w.order(fmt.Sprintf("expire changed=%d", changed))
-	if err != nil {
-		return err
-	}
-	used, _, err := w.follow(s, false)
-	if err != nil {
-		return err
-	}
-	if _, err := w.c.ask("watched"); err != nil {
-		return err
-	}
-	wall := time.Since(w.wall)
-	_, peak := resident()
-	time.Sleep(pause)
-	after, _ := resident()
-	steady := float64(max(before-min(before, w.base), 1))
-	l := w.line("relist", used, wall, w.objects)
-	l["peak_over_steady"] = float64(peak-min(peak, w.base)) / steady
-	l["after_over_steady"] = float64(after-min(after, w.base)) / steady
-	l["rss_kb_each"], l["peak_kb_each"] = w.each(after), w.each(peak)
-	l.print()
-	return nil
-}
-
-func (w *work) index(lookups, events uint64) error {
-	apps := (w.objects + 19) / 20
-	app := func(at uint64) string { return fmt.Sprintf("app-%d", at*7919%apps) }
-	each, found := w.s.lookup(app(0)), 0
-	var s started
-	var err error
-	if events > 0 {
-		if s, err = w.order(fmt.Sprintf("events count=%d window=0", events)); err != nil {
-			return err
-		}
-	}
-	w.begin()
-	var taken []uint64
-	for at := uint64(0); time.Since(w.wall) < patience; at++ {
-		if events == 0 && at >= lookups || events > 0 && at%64 == 0 && w.has(s) {
-			break
-		}
-		name := app(at)
-		begun := nanos()
-		found += w.s.lookup(name)
-		taken = append(taken, nanos()-begun)
-	}
-	wall := time.Since(w.wall)
-	slices.Sort(taken)
-	name := "index"
-	if events > 0 {
-		name = "index_loaded"
-	}
-	line{"phase": name, "lookups": len(taken), "found_each": each, "found": found,
-		"p50_us": quantile(taken, 0.5), "p99_us": quantile(taken, 0.99),
-		"events_per_s": float64(events) / wall.Seconds()}.print()
-	return nil
-}
-
-func (w *work) flight(milliseconds uint64) error {
-	w.m.sleep.Store(int64(milliseconds) * 1e6)
-	w.begin()
-	s, err := w.order(fmt.Sprintf("events count=%d window=0", w.objects))
-	if err != nil {
-		return err
-	}
-	_, wall, err := w.follow(s, true)
-	if err != nil {
-		return err
-	}
-	time.Sleep(time.Duration(milliseconds)*time.Millisecond + calm)
-	used := cpu() - w.cpu
-	w.m.sleep.Store(0)
-	l := w.line("flight", used, wall, w.objects)
-	l["sleep_ms"] = milliseconds
-	l.print()
-	return nil
-}
-
-func (w *work) end() error {
-	var hash, objects uint64
-	w.s.visit(func(namespace, name, version string) {
-		hash += fingerprint(namespace, name, version)
-		objects++
-	})
-	state, err := w.c.ask("state")
-	if err != nil {
-		return err
-	}
-	text := fmt.Sprintf("%016x", hash)
-	line{"phase": "end", "objects": objects, "hash": text, "same": state["hash"] == text}.print()
 	return nil
 }

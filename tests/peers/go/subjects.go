@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -59,7 +61,8 @@ func (b *base) lookup(app string) int {
 	return len(objects)
 }
 
-// queue runs client-go's own work queue: one producer, one worker, 100k keys.
+// queue runs client-go's own work queue: one producer, one worker, 100k keys. The producer never runs so
+// far ahead that it adds a key which still waits.
 func (b *base) queue(adds uint64) (uint64, bool) {
 	const keys = 100_000
 	names := make([]string, keys)
@@ -67,24 +70,28 @@ func (b *base) queue(adds uint64) (uint64, bool) {
 		names[at] = "team/" + itoa(at)
 	}
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
-	done := make(chan uint64)
+	done := make(chan struct{})
+	var runs atomic.Uint64
 	go func() {
-		runs := uint64(0)
+		defer close(done)
 		for {
 			key, shutdown := queue.Get()
 			if shutdown {
-				done <- runs
 				return
 			}
-			runs++
+			runs.Add(1)
 			queue.Done(key)
 		}
 	}()
 	for at := range adds {
 		queue.Add(names[at%keys])
+		for at%128 == 127 && at > runs.Load()+keys/2 {
+			time.Sleep(100 * time.Microsecond)
+		}
 	}
 	queue.ShutDownWithDrain()
-	return <-done, true
+	<-done
+	return runs.Load(), true
 }
 
 func byApp(item any) ([]string, error) {
@@ -171,10 +178,14 @@ func (m *manager) start() error {
 	if err != nil {
 		return err
 	}
-	if err := manager.GetFieldIndexer().IndexField(ctx, example, "app", func(object client.Object) []string {
-		return []string{object.GetLabels()["app"]}
-	}); err != nil {
-		return err
+	for name, index := range map[string]cache.IndexFunc{"app": byApp, "other": byOther} {
+		values := func(object client.Object) []string {
+			values, _ := index(object)
+			return values
+		}
+		if err := manager.GetFieldIndexer().IndexField(ctx, example, name, values); err != nil {
+			return err
+		}
 	}
 	build := ctrl.NewControllerManagedBy(manager).For(example)
 	if flight := flightOf(m.options); flight {

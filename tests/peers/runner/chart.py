@@ -3,8 +3,9 @@
 from html import escape
 from statistics import median
 
+from .jobs import COLUMNS, OURS
 from .report import figure
-from .rows import COLUMNS, OURS, ROWS
+from .rows import ROWS
 
 WIDTH, LABEL, BAR, GAP, TOP = 720, 190, 20, 8, 62
 CHARTS = {

@@ -11,11 +11,10 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", HERE / "target"))
 BIN = TARGET / "release"
-# A round begins when the machine has been quiet for a while; a job counts when nobody else used more
-# than this share of one core while it ran.
-QUIET_LOAD = 0.5
+# A round begins when nobody else uses more than this share of one core, and a job counts when nobody
+# did while it ran. The load average would tell of our own last job for a minute or two.
 FOREIGN = 0.15
-PATIENCE = 1200
+PATIENCE = 400
 
 
 def build(say):
@@ -103,21 +102,24 @@ def run(job):
     foreign = max(0.0, busy() - before - (used() - own)) / wall
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     end = next((line for line in lines if line["phase"] == "end"), None)
-    if error is None and not (end and end["same"]):
+    has_cache = job.column != "drain"
+    if error is None and has_cache and not (end and end["same"]):
         error = "its cache differs from the server's state"
     return {"job": job.name, "n": job.n, "lines": lines, "error": error, "foreign": foreign,
             "seconds": wall, "load": os.getloadavg()[0]}
 
 
 def wait_for_quiet(say, patience=600):
-    """Waits until the load is low; tells whether it is."""
+    """Waits until others use next to nothing; how many cores they use, or nothing if it stays so."""
     deadline = time.monotonic() + patience
-    while os.getloadavg()[0] > QUIET_LOAD:
-        if time.monotonic() > deadline:
-            return False
-        say(f"waiting for the machine to be quiet (load {os.getloadavg()[0]:.2f})")
-        time.sleep(5)
-    return True
+    while time.monotonic() < deadline:
+        before, own, began = busy(), used(), time.monotonic()
+        time.sleep(3)
+        others = max(0.0, busy() - before - (used() - own)) / (time.monotonic() - began)
+        if others <= FOREIGN:
+            return others
+        say(f"waiting for the machine to be quiet (others use {others:.2f} cores)")
+    return None
 
 
 class Bar:

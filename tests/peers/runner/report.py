@@ -3,7 +3,8 @@
 from collections import defaultdict
 from statistics import median
 
-from .rows import COLUMNS, ROWS
+from .jobs import COLUMNS
+from .rows import ROWS
 
 
 def figure(value):
@@ -22,15 +23,18 @@ class Results:
 
     def __init__(self, rounds):
         self.found = defaultdict(list)
+        # Jobs that failed, and how often each.
         self.errors = {}
+        self.failures = defaultdict(int)
         self.sizes = {}
         self.noisy = set()
         for done in rounds:
             if done["error"]:
                 self.errors[done["job"]] = done["error"]
+                self.failures[done["job"]] += 1
                 continue
             group = done["job"].split("/")[0]
-            self.sizes.setdefault(group, done["n"])
+            self.sizes[done["job"]] = done["n"]
             if done.get("noisy"):
                 self.noisy.add(done["job"])
             for line in done["lines"]:
@@ -56,9 +60,39 @@ class Results:
     def title(self, row):
         group = row.source[0]
         updates = self.of((group, "churn", "updates"), "compact")
-        title = row.title.format(n=f"{self.sizes.get(group, 0):,}", updates=(updates or ["?"])[0])
+        objects = self.sizes.get(f"{group}/compact") or max(
+            (size for job, size in self.sizes.items() if job.split("/")[0] == group), default=0)
+        title = row.title.format(n=f"{objects:,}", updates=(updates or ["?"])[0])
         title = f"{title}, {row.unit}" if row.unit else title
-        return f"{title} ({row.note})" if row.note else title
+        notes = [row.note] if row.note else []
+        if not title.startswith("…"):
+            notes += self.other_sizes(row, objects)
+        return f"{title} ({'; '.join(notes)})" if notes else title
+
+    def other_sizes(self, row, objects):
+        """Who was measured with another number of objects than our default."""
+        by_size = defaultdict(list)
+        for column in COLUMNS:
+            size = self.sizes.get(f"{row.source[0]}/{column}", objects)
+            if objects and size != objects and self.values(row, column):
+                by_size[size].append(COLUMNS[column])
+        return [f"{', '.join(names)}: {size:,} of {objects:,} objects"
+                for size, names in by_size.items()]
+
+    def rounds(self, row):
+        """In how many rounds: of all columns, fewest and most."""
+        counts = [len(values) for column in COLUMNS if (values := self.values(row, column))]
+        fewest, most = min(counts), max(counts)
+        return str(most) if fewest == most else f"{fewest}–{most}"
+
+    def rounds_by_job(self):
+        """Which jobs were in how many rounds."""
+        by_count = defaultdict(list)
+        for job in self.sizes:
+            count = max(len(values) for key, values in self.found.items() if key[0] == job)
+            by_count[count].append(job)
+        return "; ".join(f"{count}: {', '.join(sorted(jobs))}"
+                         for count, jobs in sorted(by_count.items(), reverse=True))
 
     def columns(self, rows):
         return [column for column in COLUMNS if any(self.values(row, column) for row in rows)]
@@ -66,7 +100,7 @@ class Results:
     def cell(self, row, column):
         values = self.values(row, column)
         if not values:
-            return "–"
+            return "void" if f"{row.source[0]}/{column}" in self.errors else "–"
         middle = figure(median(values))
         text = middle
         if len(values) > 1 and min(values) != max(values):
@@ -118,21 +152,24 @@ def tables(results):
         columns = results.columns(rows)
         if not columns:
             continue
-        head = ["", "goal", *(COLUMNS[column] for column in columns), "ours, default, beside"]
+        head = ["", "rounds", "goal", *(COLUMNS[column] for column in columns), "ours, default, beside"]
         lines = [f"### {table}", "", "| " + " | ".join(head) + " |",
-                 "|---|---|" + "---:|" * len(columns) + "---|"]
+                 "|---|---|---|" + "---:|" * len(columns) + "---|"]
         for row in rows:
             if not any(results.values(row, column) for column in columns):
                 continue
             title = results.title(row)
             cells = [results.cell(row, column) for column in columns]
             ratio = results.ratios(row) if "per event" not in row.title else ""
-            lines.append("| " + " | ".join([title, goal_of(row), *cells, ratio]) + " |")
+            lines.append("| " + " | ".join([title, results.rounds(row), goal_of(row), *cells, ratio]) + " |")
         parts.append("\n".join(lines))
     if results.errors:
-        lines = ["Not measured:", ""]
-        lines += [f"- {job}: {error}" for job, error in sorted(results.errors.items())]
+        lines = ["Void, and in no figure:", ""]
+        lines += [f"- {job}, {results.failures[job]} times: {error}"
+                  for job, error in sorted(results.errors.items())]
         parts.append("\n".join(lines))
+    if results.sizes:
+        parts.append(f"Rounds in which a job ran: {results.rounds_by_job()}.")
     if results.noisy:
         parts.append("While these ran, other programs used more than the limit: "
                      + ", ".join(sorted(results.noisy)) + ".")
@@ -145,15 +182,20 @@ def facts(data):
     rounds = data["rounds"]
     words = [f"{about['date']}, {about['machine']}, {about['kernel']}.",
              f"{', '.join(f'{name} {version}' for name, version in about['versions'].items())}.",
-             f"{rounds} rounds in which drivers take turns; medians, ranges in brackets."
+             f"{rounds} rounds in which drivers take turns, context in fewer of them; medians, "
+             "ranges in brackets."
              if rounds > 1 else "One round; no ranges."]
     if about["quick"]:
         words.append("**Small sizes (`--quick`): these figures show that it runs, nothing more.**")
     if about["loads"]:
-        words.append("Load before each round: " + ", ".join(f"{load:.2f}" for load in about["loads"])
-                     + ".")
+        words.append("Load before each round, our own last job's included: "
+                     + ", ".join(f"{load:.2f}" for load in about["loads"]) + "; cores used by others: "
+                     + ", ".join(f"{others:.2f}" for others in about["others"]) + ".")
     if about.get("void"):
-        words.append(f"{about['void']} rounds were void (load above 0.5 at their start).")
+        words.append(f"{about['void']} rounds were void (others used the machine at their start).")
+    if data["late"]:
+        words.append(f"There was no time left for {len(data['late'])} jobs: "
+                     + ", ".join(data["late"]) + ".")
     return " ".join(words)
 
 

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::{CustomResource, Resource, ResourceExt};
+use measure::WidgetStatus;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,24 +21,6 @@ pub struct WidgetSpec {
     paths: Vec<String>,
     replicas: i32,
     size: String,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WidgetStatus {
-    conditions: Vec<WidgetCondition>,
-    observed_generation: i64,
-    ready_replicas: i32,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WidgetCondition {
-    last_transition_time: String,
-    message: String,
-    reason: String,
-    status: String,
-    r#type: String,
 }
 
 /// A kind as the driver uses it.

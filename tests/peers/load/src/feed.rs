@@ -33,6 +33,8 @@ pub fn list(stream: &mut TcpStream, state: &State, request: &Request) -> io::Res
     };
     let to = (from + limit).min(total);
     let next = if to < total { to.to_string() } else { String::new() };
+    // Counted when they are on their way, so that a client which hangs up halfway does not pass.
+    let sent = || _ = state.counts.listed.fetch_add((to - from) as u64, Ordering::SeqCst);
     if let Some(objects) = state.protobuf.as_ref().filter(|_| is_protobuf(state, request)) {
         let mut body = Body::begin(stream, state, "application/vnd.kubernetes.protobuf");
         let bytes = pb::list(state, &objects[from..to], from, &next);
@@ -40,6 +42,7 @@ pub fn list(stream: &mut TcpStream, state: &State, request: &Request) -> io::Res
             body.chunk().extend_from_slice(part);
             body.end_chunk()?;
         }
+        sent();
         return body.finish();
     }
     let mut body = Body::begin(stream, state, "application/json");
@@ -64,6 +67,7 @@ pub fn list(stream: &mut TcpStream, state: &State, request: &Request) -> io::Res
     }
     body.inside().extend_from_slice(b"]}\n");
     body.end_chunk()?;
+    sent();
     body.finish()
 }
 
@@ -130,6 +134,7 @@ pub fn watch(stream: &mut TcpStream, state: &State, request: &Request) -> io::Re
             wire.event("ADDED", index, body.chunk());
             body.end_chunk()?;
         }
+        state.counts.listed.fetch_add(state.objects.len() as u64, Ordering::SeqCst);
         wire.end_of_list(body.chunk());
         body.end_chunk()?;
         body.flush()?;
@@ -165,7 +170,7 @@ fn follow(mut body: Body<'_>, wire: Wire<'_>, watch: u64, deadline: Instant) -> 
 }
 
 fn expire(mut body: Body<'_>, wire: Wire<'_>) -> io::Result<()> {
-    wire.state.counts.expired.fetch_add(1, Ordering::Relaxed);
+    wire.state.counts.expired.fetch_add(1, Ordering::SeqCst);
     wire.expired(body.chunk());
     body.end_chunk()?;
     body.finish()
@@ -196,8 +201,9 @@ fn events(
             body.flush()?;
         }
     }
-    wire.state.counts.events.fetch_add(count, Ordering::Relaxed);
-    body.flush()
+    body.flush()?;
+    wire.state.counts.events.fetch_add(count, Ordering::SeqCst);
+    Ok(())
 }
 
 fn is_shut(state: &State, sent: u64, window: u64) -> bool {

@@ -43,11 +43,28 @@ struct Turn {
 pub struct Counts {
     pub pages: AtomicU64,
     pub streaming_lists: AtomicU64,
+    /// Objects in pages and streaming lists.
+    pub listed: AtomicU64,
     pub watches: AtomicU64,
     pub events: AtomicU64,
     pub expired: AtomicU64,
     pub bytes: AtomicU64,
     pub unknown: AtomicU64,
+}
+
+/// Counts at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub listed: u64,
+    pub events: u64,
+    pub expired: u64,
+}
+
+impl Counts {
+    pub fn tally(&self) -> Tally {
+        let of = |count: &AtomicU64| count.load(Ordering::SeqCst);
+        Tally { listed: of(&self.listed), events: of(&self.events), expired: of(&self.expired) }
+    }
 }
 
 #[derive(Debug)]
@@ -57,6 +74,8 @@ pub struct State {
     pub protobuf: Option<Vec<protobuf::Object>>,
     pub counts: Counts,
     pub acknowledged: AtomicU64,
+    /// The counts when a phase began.
+    pub marked: Mutex<Tally>,
     seed: u64,
     words: String,
     cells: Vec<Cell>,
@@ -75,6 +94,7 @@ impl State {
             protobuf: None,
             counts: Counts::default(),
             acknowledged: AtomicU64::new(0),
+            marked: Mutex::default(),
             seed,
             words: words(seed, WORDS),
             cells: (BASE + 1..=BASE + count as u64).map(cell).collect(),
@@ -112,10 +132,24 @@ impl State {
     pub fn change(&self, stamp: u64) -> usize {
         let cursor = self.cursor.fetch_add(1, Ordering::SeqCst);
         let index = cursor % self.objects.len();
+        self.change_at(index, stamp);
+        index
+    }
+
+    /// Changes `count` objects that lie evenly among all, the last one last; returns that one.
+    pub fn change_spread(&self, count: u64) -> &Object {
+        let total = self.objects.len() as u64;
+        let count = count.clamp(1, total);
+        for at in 1..=count {
+            self.change_at(usize::try_from(at * total / count - 1).unwrap_or(0), 0);
+        }
+        &self.objects[self.objects.len() - 1]
+    }
+
+    fn change_at(&self, index: usize, stamp: u64) {
         let version = self.current.fetch_add(1, Ordering::SeqCst) + 1;
         self.cells[index].version.store(version, Ordering::SeqCst);
         self.cells[index].stamp.store(stamp, Ordering::SeqCst);
-        index
     }
 
     /// The object of the change that comes `ahead` changes from now; 1 is the next one.

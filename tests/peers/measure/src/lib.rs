@@ -9,12 +9,14 @@ mod figures;
 mod meter;
 mod run;
 mod script;
+mod widget;
 
 pub use control::{Control, Started};
 pub use figures::{Line, Window, nanos, resident};
 pub use meter::Meter;
 pub use run::{Subject, Work, run};
 pub use script::{Args, Kind, Phase};
+pub use widget::{WidgetCondition, WidgetStatus};
 
 /// The version in an object's `resourceVersion`.
 pub fn version(text: &str) -> u64 {

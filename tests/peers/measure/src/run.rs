@@ -17,7 +17,10 @@ const CALM: Duration = Duration::from_millis(100);
 /// After a phase, before memory is read.
 const REST: Duration = Duration::from_secs(1);
 /// Nothing takes longer.
-const PATIENCE: Duration = Duration::from_secs(900);
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Lookups end after so long, if there were so many.
+const LONG: Duration = Duration::from_secs(4);
+const FEW: u64 = 400;
 
 /// Namespace, name and resourceVersion of everything cached, told one by one.
 pub type Visit<'a> = &'a mut dyn FnMut(&str, &str, &str);
@@ -64,24 +67,31 @@ pub fn run(args: &Args, meter: &Arc<Meter>, subject: &mut dyn Subject) -> io::Re
     let start = resident().0;
     let mut work = Work { args, subject, meter: Arc::clone(meter), control, start, steady: start };
     for phase in &args.phases {
-        match *phase {
-            Phase::Sync => work.sync()?,
-            Phase::Events { count, window } => work.events(count, window)?,
-            Phase::Churn { updates } => work.churn(updates)?,
-            Phase::Rate { rate, seconds } => work.rate(rate, seconds)?,
-            Phase::Relist { changed } => work.relist(changed)?,
-            Phase::Index { lookups, events } => work.index(lookups, events)?,
-            Phase::Idle { seconds } => work.idle(seconds),
-            Phase::Queue { adds } => work.queue(adds),
-            Phase::Flight { milliseconds } => work.flight(milliseconds)?,
-            Phase::Tasks { milliseconds } => work.tasks(milliseconds),
-        }
+        let named = |error: io::Error| io::Error::other(format!("{phase:?}: {error}"));
+        work.phase(phase).map_err(named)?;
     }
     work.end()
 }
 
 impl Work<'_> {
+    fn phase(&mut self, phase: &Phase) -> io::Result<()> {
+        match *phase {
+            Phase::Sync => self.sync()?,
+            Phase::Events { count, window } => self.events(count, window)?,
+            Phase::Churn { updates } => self.churn(updates)?,
+            Phase::Rate { rate, seconds } => self.rate(rate, seconds)?,
+            Phase::Relist { changed } => self.relist(changed)?,
+            Phase::Index { lookups, events } => self.index(lookups, events)?,
+            Phase::Idle { seconds } => self.idle(seconds),
+            Phase::Queue { adds } => self.queue(adds),
+            Phase::Flight { milliseconds } => self.flight(milliseconds)?,
+            Phase::Tasks { milliseconds } => self.tasks(milliseconds),
+        }
+        Ok(())
+    }
+
     fn sync(&mut self) -> io::Result<()> {
+        self.mark()?;
         let window = Window::begin();
         self.subject.start();
         until("the first list", || self.subject.is_synced())?;
@@ -96,9 +106,14 @@ impl Work<'_> {
         thread::sleep(REST);
         let (rss, peak) = resident();
         self.steady = rss;
+        self.check(&format!("listed={expected}"))?;
         let mut line = self.line("sync", cpu, wall, expected);
         if self.args.controller && span > 0 {
-            line = line.with("first_per_s", first as f64 * 1e9 / span as f64);
+            let reconciles = self.meter.reconciles();
+            once("first reconciles", reconciles, expected)?;
+            line = line
+                .with("first_per_s", first as f64 * 1e9 / span as f64)
+                .with("reconciles_each", reconciles as f64 / expected as f64);
         }
         line.with("ready_s", ready.as_secs_f64())
             .with("ready_cpu_us", ready_cpu as f64 / 1e3 / expected as f64)
@@ -112,6 +127,7 @@ impl Work<'_> {
     fn events(&mut self, count: u64, window: u64) -> io::Result<()> {
         // Without a controller nobody would open the window.
         let window = if self.args.controller { window } else { 0 };
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
         let began = nanos();
@@ -120,8 +136,13 @@ impl Work<'_> {
         let wall = self.wall(&measured, began);
         let name = if window > 0 { "paced" } else { "events" };
         let reconciles = self.meter.reconciles() - before;
+        self.check(&format!("events={count}"))?;
+        if window > 0 {
+            once("paced reconciles", reconciles, count)?;
+        }
         self.line(name, cpu, wall, count)
             .with("reconciles", reconciles)
+            .with("reconciles_per_s", reconciles as f64 / wall.as_secs_f64())
             .with("reconciles_per_event", reconciles as f64 / count as f64)
             .print();
         Ok(())
@@ -129,6 +150,7 @@ impl Work<'_> {
 
     fn churn(&mut self, updates: u64) -> io::Result<()> {
         let count = updates * self.args.objects;
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
         let began = nanos();
@@ -137,6 +159,7 @@ impl Work<'_> {
         let wall = self.wall(&measured, began);
         thread::sleep(REST);
         let (rss, peak) = resident();
+        self.check(&format!("events={count}"))?;
         let line = self
             .line("churn", cpu, wall, count)
             .with("updates", updates)
@@ -150,6 +173,7 @@ impl Work<'_> {
 
     fn rate(&mut self, rate: u64, seconds: u64) -> io::Result<()> {
         let count = rate * seconds;
+        self.mark()?;
         let before = self.meter.reconciles();
         self.meter.time();
         let measured = Window::begin();
@@ -159,6 +183,8 @@ impl Work<'_> {
         let wall = self.wall(&measured, began);
         let latencies = self.meter.timed();
         let reconciles = self.meter.reconciles() - before;
+        self.check(&format!("events={count}"))?;
+        once("reconciles with a time stamp", latencies.len() as u64, count)?;
         self.line("rate", cpu, wall, count)
             .with("rate", rate)
             .with("reconciles_per_event", reconciles as f64 / count as f64)
@@ -172,12 +198,20 @@ impl Work<'_> {
     fn relist(&mut self, changed: u64) -> io::Result<()> {
         let steady = resident().0;
         forget_peak();
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
-        let started = self.control.start(&format!("expire changed={changed}"))?;
-        let cpu = self.follow(&started, &measured, before, false)?;
+        let hidden = self.control.start(&format!("expire changed={changed}"))?;
         self.control.ask("watched")?;
+        // Whoever lists by a stream begins to watch before it has read the list to its end: an event
+        // behind the list tells when that was.
+        let behind = self.control.start("events count=1 window=0")?;
+        let cpu = self.follow(&behind, &measured, before, false)?;
         let wall = measured.wall();
+        if !self.has(&hidden) {
+            return Err(io::Error::other("the list did not bring what had changed: void"));
+        }
+        self.check(&format!("listed={} expired=1 events=1", self.args.objects))?;
         let peak = resident().1;
         thread::sleep(REST);
         let after = resident().0;
@@ -192,32 +226,23 @@ impl Work<'_> {
     }
 
     fn index(&mut self, lookups: u64, events: u64) -> io::Result<()> {
-        let apps = self.args.objects.div_ceil(20);
-        let app = |at: u64| format!("app-{}", at.wrapping_mul(7919) % apps);
         // The first lookup may build the index.
         let each = self.subject.lookup(&app(0));
+        self.mark()?;
         let started = match events {
             0 => None,
             _ => Some(self.control.start(&format!("events count={events} window=0"))?),
         };
         let measured = Window::begin();
-        let mut taken = Vec::new();
-        let mut found = 0;
-        for at in 0.. {
-            let is_done = match &started {
-                None => at >= lookups,
-                Some(started) => at % 64 == 0 && self.has(started),
-            };
-            if is_done || measured.wall() > PATIENCE {
-                break;
-            }
-            let name = app(at);
-            let begun = Instant::now();
-            found += self.subject.lookup(&name);
-            taken.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        }
+        let (taken, found) = self.look_up(lookups, started.as_ref(), &measured);
         let wall = measured.wall();
-        taken.sort_unstable();
+        self.check(&format!("events={events}"))?;
+        if each != 20 || found != each * taken.len() {
+            let looked = taken.len();
+            return Err(io::Error::other(format!(
+                "{looked} lookups found {found} objects, the first {each} of 20: void"
+            )));
+        }
         let name = if events > 0 { "index_loaded" } else { "index" };
         Line::of(name)
             .with("lookups", taken.len())
@@ -228,6 +253,33 @@ impl Work<'_> {
             .with("events_per_s", events as f64 / wall.as_secs_f64())
             .print();
         Ok(())
+    }
+
+    /// Looks up one app after another, so many times or until what was started has arrived; how long
+    /// each took, sorted, and what was found in all.
+    fn look_up(
+        &self,
+        lookups: u64,
+        started: Option<&Started>,
+        measured: &Window,
+    ) -> (Vec<u64>, usize) {
+        let apps = self.args.objects.div_ceil(20);
+        let (mut taken, mut found) = (Vec::new(), 0);
+        for at in 0_u64.. {
+            let is_done = match started {
+                None => at >= lookups || at >= FEW && measured.wall() > LONG,
+                Some(started) => at % 64 == 0 && self.has(started),
+            };
+            if is_done || measured.wall() > PATIENCE {
+                break;
+            }
+            let name = app(at.wrapping_mul(7919) % apps);
+            let begun = Instant::now();
+            found += self.subject.lookup(&name);
+            taken.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
+        taken.sort_unstable();
+        (taken, found)
     }
 
     fn idle(&mut self, seconds: u64) {
@@ -250,6 +302,7 @@ impl Work<'_> {
     fn flight(&mut self, milliseconds: u64) -> io::Result<()> {
         self.subject.sleep(Duration::from_millis(milliseconds));
         let count = self.args.objects;
+        self.mark()?;
         let before = self.meter.reconciles();
         let measured = Window::begin();
         let began = nanos();
@@ -259,6 +312,8 @@ impl Work<'_> {
         let cpu = measured.cpu();
         let wall = self.wall(&measured, began);
         self.subject.sleep(Duration::ZERO);
+        self.check(&format!("events={count}"))?;
+        once("sleeping reconciles", self.meter.reconciles() - before, count)?;
         self.line("flight", cpu, wall, count).with("sleep_ms", milliseconds).print();
         Ok(())
     }
@@ -270,6 +325,16 @@ impl Work<'_> {
             let (cpu, wall) = (measured.cpu(), measured.wall());
             self.line("tasks", cpu, wall, count).with("sleep_ms", milliseconds).print();
         }
+    }
+
+    /// What is served from now on is counted.
+    fn mark(&mut self) -> io::Result<()> {
+        self.control.ask("mark").map(drop)
+    }
+
+    /// Fails unless exactly that was served since the mark: a phase without its work is void.
+    fn check(&mut self, served: &str) -> io::Result<()> {
+        self.control.ask(&format!("check {served}")).map(drop)
     }
 
     fn end(mut self) -> io::Result<()> {
@@ -351,6 +416,18 @@ impl Work<'_> {
     fn each(&self, resident: u64) -> f64 {
         resident.saturating_sub(self.start) as f64 / 1e3 / self.args.objects as f64
     }
+}
+
+fn app(number: u64) -> String {
+    format!("app-{number}")
+}
+
+/// Fails unless there was one for each, give or take one in a hundred.
+fn once(what: &str, seen: u64, due: u64) -> io::Result<()> {
+    if seen.abs_diff(due) * 100 <= due {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("{seen} {what}, not {due}: void")))
 }
 
 fn quantile(sorted: &[u64], part: f64) -> u64 {

@@ -2,6 +2,7 @@
 
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use measure::WidgetStatus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use windlass::resource::{Resource, ResourceExt};
@@ -23,24 +24,6 @@ pub struct WidgetSpec {
     paths: Vec<String>,
     replicas: i32,
     size: String,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WidgetStatus {
-    conditions: Vec<WidgetCondition>,
-    observed_generation: i64,
-    ready_replicas: i32,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct WidgetCondition {
-    last_transition_time: String,
-    message: String,
-    reason: String,
-    status: String,
-    r#type: String,
 }
 
 /// What an operator that looks at Pods needs of one: six fields beside the metadata, and of the

@@ -96,7 +96,7 @@ impl<'a, K: Read> Ours<'a, K> {
             sleep: Arc::clone(&self.sleep),
             kind: PhantomData,
         };
-        let mut wiring = Wiring::new();
+        let mut wiring = Wiring::new().index(K::APP).index(K::OTHER);
         if let Some(workers) = self.workers {
             wiring = wiring.workers(workers);
         }

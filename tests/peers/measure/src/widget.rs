@@ -1,0 +1,25 @@
+//! The status of the custom resource: both Rust drivers decode into the same types. The spec is
+//! declared by each, because each derives the kind from it in its own way.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What a Widget's controller says of it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WidgetStatus {
+    conditions: Vec<WidgetCondition>,
+    observed_generation: i64,
+    ready_replicas: i32,
+}
+
+/// One condition of a Widget.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WidgetCondition {
+    last_transition_time: String,
+    message: String,
+    reason: String,
+    status: String,
+    r#type: String,
+}

@@ -1,0 +1,182 @@
+"""What is run: columns, and the jobs of each round.
+
+A job is one process of one driver over a fresh load generator. Sizes are those of the goals; `quick` has
+small ones that only show that everything works. What is only context runs in fewer of the five rounds; what
+is slow has fewer objects or events, which changes no figure per one of them. A full run of five rounds takes
+about three quarters of an hour on two cores.
+"""
+
+from dataclasses import dataclass
+
+# Our columns first. Go is controller-runtime where there is a reconcile, client-go where there is none.
+COLUMNS = {
+    "compact": "ours, default",
+    "projection": "ours, projection",
+    "typed": "ours, typed",
+    "metadata": "ours, metadata",
+    "cold": "ours, cold",
+    "kube": "kube-rs",
+    "kube-stripped": "kube-rs, stripped",
+    "kube-streaming": "kube-rs, streaming list",
+    "go-json": "Go, JSON",
+    "go-pb": "Go, protobuf",
+    "drain": "reading alone",
+}
+OURS = ("compact", "projection", "typed", "metadata", "cold")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One process: `group/column` names it."""
+
+    group: str
+    column: str
+    # Of five.
+    rounds: int
+    kind: str
+    n: int
+    work: str
+    phases: str
+
+    @property
+    def name(self):
+        return f"{self.group}/{self.column}"
+
+    def runs_in(self, at, rounds):
+        """Does it run in round `at` of so many? The first of them has everything."""
+        times = max(1, round(self.rounds * rounds / 5))
+        return at * times % rounds < times
+
+    @property
+    def driver(self):
+        if self.column in OURS:
+            return "ours"
+        if self.column == "drain":
+            return "drain"
+        return "peer-kube" if self.column.startswith("kube") else "peers-go"
+
+    @property
+    def mode(self):
+        return {
+            "kube": "default",
+            "kube-stripped": "stripped",
+            "kube-streaming": "streaming",
+            "go-json": "json",
+            "go-pb": "protobuf",
+        }.get(self.column, self.column)
+
+
+# An object of ours that is reconciled more than 50 times a minute is slowed down on purpose (it may be
+# waking itself), and objects share counters: no job of a controller comes near that.
+MOST_CHANGES = 20
+
+
+class Plan:
+    """Collects jobs of one scale."""
+
+    def __init__(self, quick, scale, n):
+        self.quick, self.scale, self.n = quick, scale, n
+        self.found = []
+
+    def size(self, number, quick):
+        """Objects, in whole apps of 20."""
+        number = self.n or (quick if self.quick else number)
+        return max(200, int(number * self.scale) // 20 * 20)
+
+    def events(self, number, objects):
+        """Events: fewer of fewer objects."""
+        number = int(number * self.scale / (10 if self.quick else 1))
+        return max(200, min(number, MOST_CHANGES // 4 * objects))
+
+    def add(self, group, column, rounds, kind, n, work, phases):
+        self.found.append(Job(group, column, rounds, kind, n, work, phases))
+
+    def pods_in_the_cache(self):
+        """Many of them: sync, memory, relist, events."""
+        big, small = self.size(100_000, 5_000), self.size(10_000, 2_000)
+        for column, rounds, n, events in (
+                ("compact", 5, big, 200_000), ("kube", 5, big, 30_000),
+                ("projection", 5, big, 200_000), ("go-pb", 5, big, 60_000), ("cold", 5, big, 200_000),
+                ("kube-stripped", 2, big, 30_000), ("metadata", 2, big, 200_000),
+                ("kube-streaming", 1, big, 30_000), ("typed", 2, big, 60_000),
+                ("go-json", 2, small, 20_000)):
+            self.add("cache", column, rounds, "pod", n, "cache",
+                     f"sync,relist:{max(1, n // 100)},events:{self.events(events, n)}")
+        # No client at all: what reading costs, and how much the load generator can send.
+        self.add("cache", "drain", 3, "pod", big, "cache", f"sync,events:{self.events(200_000, big)}")
+
+    def churn(self):
+        """Memory after changes: ours at a larger size than rivals, which end the same day."""
+        updates = 2 if self.quick else 20
+        half, small = self.size(50_000, 2_000), self.size(10_000, 2_000)
+        for column, rounds, n in (
+                ("compact", 3, half), ("kube", 2, small), ("projection", 3, half), ("go-pb", 2, small),
+                ("cold", 3, half), ("kube-stripped", 1, small), ("typed", 1, small),
+                ("go-json", 1, self.size(5_000, 1_000))):
+            self.add("churn", column, rounds, "pod", n, "cache", f"sync,churn:{updates}")
+
+    def pods(self):
+        """Through a controller."""
+        n = self.size(10_000, 2_000)
+        slow, fast = (1, 1) if self.quick else (8, 4)
+        for column, rounds, events, is_timed in (
+                ("compact", 5, 50_000, True), ("kube", 5, 30_000, True),
+                ("projection", 5, 50_000, True), ("go-pb", 5, 50_000, True), ("cold", 3, 50_000, True),
+                ("kube-stripped", 2, 30_000, False), ("typed", 2, 50_000, False),
+                ("go-json", 2, 15_000, True)):
+            events = self.events(events, n)
+            rates = f",rate:100:{slow},rate:1000:{fast}" if is_timed else ""
+            self.add("pods", column, rounds, "pod", n, "controller",
+                     f"sync,events:{events},events:{events}:{n * 4 // 5}{rates}")
+
+    def widgets(self):
+        """Custom resources, through a controller and into the cache."""
+        n, fewer = self.size(100_000, 5_000), self.size(25_000, 1_000)
+        updates = 2 if self.quick else 5
+        for column, rounds, events, is_timed in (
+                ("compact", 5, 200_000, True), ("kube", 5, 100_000, True), ("cold", 2, 200_000, False),
+                ("go-json", 3, 60_000, True), ("kube-stripped", 2, 100_000, False)):
+            events = self.events(events, n)
+            rate = f",rate:1000:{1 if self.quick else 4}" if is_timed else ""
+            self.add("widgets", column, rounds, "widget", n, "controller",
+                     f"sync,events:{events},events:{events}:{n * 4 // 5}{rate}")
+        for column, rounds, size in (("compact", 5, n), ("kube", 3, n), ("cold", 2, n),
+                                     ("go-json", 2, fewer), ("kube-stripped", 1, n)):
+            self.add("widget-cache", column, rounds, "widget", size, "cache",
+                     f"sync,relist:{max(1, size // 100)},churn:{updates}")
+        self.add("widget-cache", "drain", 3, "widget", n, "cache", f"sync,churn:{updates}")
+
+    def growth(self):
+        """The middle of it is the job "widgets"."""
+        for column, rounds in (("compact", 5), ("kube", 3), ("go-json", 2)):
+            self.add("grow-10k", column, rounds, "widget", self.size(10_000, 1_000), "controller",
+                     "sync")
+        self.add("grow-1m", "compact", 2, "widget", self.size(1_000_000, 20_000), "controller", "sync")
+
+    def parts(self):
+        """Lookups, the queue, reconciles in flight."""
+        n = self.size(20_000, 2_000)
+        lookups = 2_000 if self.quick else 20_000
+        for column, rounds, events in (("compact", 5, 200_000), ("kube", 2, 20_000),
+                                       ("go-pb", 3, 60_000)):
+            self.add("index", column, rounds, "pod", n, "cache",
+                     f"sync,index:{lookups},index:0:{self.events(events, 2 * n)}")
+        for column in ("compact", "go-json"):
+            self.add("queue", column, 3, "widget", 200, "cache",
+                     f"sync,queue:{100_000 if self.quick else 1_000_000}")
+        nap = 500 if self.quick else 1000
+        for column, rounds in (("compact", 3), ("kube", 2), ("go-json", 2)):
+            self.add("flight", column, rounds, "widget", n, "controller",
+                     f"sync,events:{n},flight:{nap},tasks:{nap}")
+
+
+def jobs(quick, scale=1.0, n=None):
+    """All jobs, in the order in which they run: drivers alternate."""
+    plan = Plan(quick, scale, n)
+    plan.pods_in_the_cache()
+    plan.churn()
+    plan.pods()
+    plan.widgets()
+    plan.growth()
+    plan.parts()
+    return plan.found
