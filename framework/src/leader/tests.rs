@@ -15,10 +15,13 @@ use crate::error::{Error, ErrorKind};
 use crate::metrics::{Metrics, names};
 use crate::seams::Seams;
 
+mod callbacks;
+mod multi;
+
 /// A store in memory that can stop answering.
 #[derive(Debug, Default)]
 struct Memory {
-    stored: Mutex<Option<LeaseSeen>>,
+    stored: Mutex<Option<ObservedRecord>>,
     version: AtomicU64,
     silent: AtomicBool,
     events: Mutex<Vec<String>>,
@@ -32,9 +35,9 @@ impl Memory {
         }
     }
 
-    fn put(&self, record: LeaseRecord) -> LeaseSeen {
+    fn put(&self, record: LeaderElectionRecord) -> ObservedRecord {
         let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
-        let seen = LeaseSeen { record, version };
+        let seen = ObservedRecord { record, version };
         *self.stored.lock() = Some(seen.clone());
         seen
     }
@@ -44,45 +47,60 @@ impl Memory {
     }
 }
 
-impl LeaseStore for Memory {
+/// The store as one process sees it.
+#[derive(Debug)]
+struct Handle {
+    store: Arc<Memory>,
+    identity: String,
+}
+
+impl ResourceLock for Handle {
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+
     fn describe(&self) -> String {
         "lease in memory".to_owned()
     }
 
-    fn read(&self) -> LeaseFuture<'_, Option<LeaseSeen>> {
+    fn get(&self) -> LockFuture<'_, Option<ObservedRecord>> {
         Box::pin(async move {
-            self.answer().await;
-            Ok(self.stored.lock().clone())
+            self.store.answer().await;
+            Ok(self.store.stored.lock().clone())
         })
     }
 
-    fn create(&self, record: LeaseRecord) -> LeaseFuture<'_, LeaseSeen> {
+    fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
         Box::pin(async move {
-            self.answer().await;
-            if self.stored.lock().is_some() {
+            self.store.answer().await;
+            if self.store.stored.lock().is_some() {
                 return Err(Error::new(ErrorKind::AlreadyExists, "there is one"));
             }
-            Ok(self.put(record))
+            Ok(self.store.put(record))
         })
     }
 
-    fn replace(&self, version: &str, record: LeaseRecord) -> LeaseFuture<'_, LeaseSeen> {
+    fn update(
+        &self,
+        version: &str,
+        record: LeaderElectionRecord,
+    ) -> LockFuture<'_, ObservedRecord> {
         let version = version.to_owned();
         Box::pin(async move {
-            self.answer().await;
-            match self.stored.lock().as_ref().map(|seen| seen.version == version) {
+            self.store.answer().await;
+            match self.store.stored.lock().as_ref().map(|seen| seen.version == version) {
                 Some(true) => {}
                 Some(false) => return Err(Error::new(ErrorKind::Conflict, "another version")),
                 None => return Err(Error::new(ErrorKind::NotFound, "there is none")),
             }
-            Ok(self.put(record))
+            Ok(self.store.put(record))
         })
     }
 
-    fn record_event(&self, note: String) -> LeaseFuture<'_, ()> {
+    fn record_event(&self, note: String) -> LockFuture<'_, ()> {
         Box::pin(async move {
-            self.answer().await;
-            self.events.lock().push(note);
+            self.store.answer().await;
+            self.store.events.lock().push(note);
             Ok(())
         })
     }
@@ -104,18 +122,20 @@ impl Bench {
             entropy: Entropy::seeded(1),
             metrics: Metrics::new(),
         };
-        let settings = LeaderElection::new("ops").identity(identity);
-        let elector = Elector::over(settings, self.store.clone(), seams.clone()).unwrap();
+        let lock = Handle { store: self.store.clone(), identity: identity.to_owned() };
+        let elector =
+            Elector::over(LeaderElection::new("ops"), Arc::new(lock), seams.clone()).unwrap();
         (elector, seams)
     }
 
     fn foreign(&self, holder: &str) {
-        self.store.put(LeaseRecord {
+        self.store.put(LeaderElectionRecord {
             holder: Some(holder.to_owned()),
             duration: Duration::from_secs(15),
             acquired: None,
             renewed: None,
             transitions: 3,
+            ..LeaderElectionRecord::default()
         });
     }
 }
