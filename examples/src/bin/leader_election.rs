@@ -47,7 +47,9 @@ impl Flags {
                 "--id" => flags.id = Some(value.to_owned()),
                 "--lease-lock-name" => flags.name = value.to_owned(),
                 "--lease-lock-namespace" => flags.namespace = value.to_owned(),
-                "--resource-lock" => flags.lock = value.parse().map_err(|e: Error| e.to_string())?,
+                "--resource-lock" => {
+                    flags.lock = value.parse().map_err(|e: Error| e.to_string())?
+                }
                 "--hurry" => {
                     let factor = value.parse().ok().filter(|factor| (1..=15).contains(factor));
                     flags.hurry = factor.ok_or("--hurry is a number from 1 to 15")?;
