@@ -22,3 +22,6 @@ pub mod cache_queues {}
 
 #[doc = include_str!("../../book/src/cache/modes.md")]
 pub mod cache_modes {}
+
+#[doc = include_str!("../../book/src/running/leader-election.md")]
+pub mod running_leader_election {}

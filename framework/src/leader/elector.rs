@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
 
 use super::gate::LeaseGate;
+use super::lock::ResourceLock;
 use super::machine::{Answer, Ask, Loss, Machine, Written};
 use super::settings::{JITTER, LeaderElection};
-use super::store::{KubeLease, LeaseStore};
 use crate::client::Client;
+use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
 use crate::seams::Seams;
@@ -43,9 +45,10 @@ pub struct Elector {
 #[derive(Debug)]
 struct Shared {
     settings: LeaderElection,
-    identity: String,
     written: Written,
-    store: Arc<dyn LeaseStore>,
+    /// The gate of the running term.
+    gate: Mutex<Option<LeaseGate>>,
+    lock: Arc<dyn ResourceLock>,
     seams: Seams,
     status: watch::Sender<Leadership>,
 }
@@ -74,30 +77,34 @@ impl Elector {
             .clone()
             .or_else(|| std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty()))
             .unwrap_or_else(|| client.default_namespace().to_owned());
-        let store = KubeLease::new(client, &namespace, &settings.name, &identity);
-        Self::over(settings.identity(identity), Arc::new(store), seams)
+        let lock = settings.lock.lock(client, &namespace, &settings.name, &identity);
+        Self::over(settings, lock, seams)
     }
 
-    /// An election by any store.
+    /// An election by any lock, held as its [`identity`](ResourceLock::identity). Of the settings,
+    /// only name and durations count.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the durations are not safe together.
     pub fn over(
         settings: LeaderElection,
-        store: Arc<dyn LeaseStore>,
+        lock: Arc<dyn ResourceLock>,
         seams: Seams,
     ) -> Result<Self, Error> {
         settings.check()?;
-        let identity = settings.identity_or_own(&seams.entropy);
+        if lock.identity().is_empty() {
+            let text = format!("{} has no identity to be held as", lock.describe());
+            return Err(Error::new(ErrorKind::Config, text));
+        }
         let (status, _) = watch::channel(Leadership::Candidate { holder: None });
         seams.metrics.set(&names::LEADER, &[&settings.name], 0.0);
         seams.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
         Ok(Self {
             shared: Arc::new(Shared {
                 settings,
-                identity,
                 written: Written::default(),
-                store,
+                gate: Mutex::new(None),
+                lock,
                 seams,
                 status,
             }),
@@ -106,12 +113,22 @@ impl Elector {
 
     /// What this process calls itself in the Lease.
     pub fn identity(&self) -> &str {
-        &self.shared.identity
+        self.shared.lock.identity()
     }
 
     /// Where the election stands, now and whenever it changes.
     pub fn watch(&self) -> watch::Receiver<Leadership> {
         self.shared.status.subscribe()
+    }
+
+    /// How long the running term's validity has been over without the term having been ended; `None`
+    /// when all is well.
+    pub(super) fn overdue(&self) -> Option<Duration> {
+        self.shared.gate.lock().as_ref().and_then(LeaseGate::overdue)
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.shared.seams.clock
     }
 
     /// Tries to get the Lease until it has it; `None` when `stop` came first.
@@ -120,9 +137,12 @@ impl Elector {
     /// Dropping it ends the campaign; a Lease won in that moment is left to expire.
     pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
         let shared = &self.shared;
-        let mut machine =
-            Machine::new(shared.identity.clone(), shared.settings.timing, shared.written.clone());
-        info!(lease = %shared.store.describe(), identity = %shared.identity, "waiting to lead");
+        let mut machine = Machine::new(
+            self.identity().to_owned(),
+            shared.settings.timing,
+            shared.written.clone(),
+        );
+        info!(lease = %shared.lock.describe(), identity = %self.identity(), "waiting to lead");
         loop {
             tokio::select! {
                 biased;
@@ -151,9 +171,10 @@ impl Elector {
         let shared = self.shared.clone();
         let settings = &shared.settings;
         let clock = shared.seams.clock.clone();
-        let gate = LeaseGate::new(shared.store.describe(), clock, settings.timing, sent);
+        let gate = LeaseGate::new(shared.lock.describe(), clock, settings.timing, sent);
         shared.seams.metrics.set(&names::LEADER, &[&settings.name], 1.0);
-        info!(lease = %shared.store.describe(), identity = %shared.identity, "leading");
+        info!(lease = %shared.lock.describe(), identity = %self.identity(), "leading");
+        *shared.gate.lock() = Some(gate.clone());
         shared.status.send_replace(Leadership::Leading);
         let (lost, finish) = (CancellationToken::new(), CancellationToken::new());
         let task = AbortOnDropHandle::new(tokio::spawn({
@@ -197,9 +218,10 @@ impl Term {
         shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
         shared.status.send_replace(Leadership::Candidate { holder: None });
         let clock = shared.seams.clock.clone();
-        let lease = shared.store.describe();
+        let lease = shared.lock.describe();
         match machine {
             Ok(_) if was_lost => {}
+            Ok(_) if !shared.settings.release => {}
             Ok(mut machine) if all_ended => {
                 let given_back = clock.within(FAREWELL, shared.release(&mut machine)).await;
                 if given_back.is_none() {
@@ -265,10 +287,10 @@ impl Shared {
     async fn ask(&self, ask: &Ask) -> Answer {
         let request = async {
             match ask {
-                Ask::Read => self.store.read().await,
-                Ask::Create(record) => self.store.create(record.clone()).await.map(Some),
+                Ask::Read => self.lock.get().await,
+                Ask::Create(record) => self.lock.create(record.clone()).await.map(Some),
                 Ask::Replace { version, record } => {
-                    self.store.replace(version, record.clone()).await.map(Some)
+                    self.lock.update(version, record.clone()).await.map(Some)
                 }
             }
         };
@@ -284,12 +306,12 @@ impl Shared {
                     Answer::Conflict
                 }
                 _ => {
-                    warn!(lease = %self.store.describe(), error = ?error, "an election request failed");
+                    warn!(lease = %self.lock.describe(), error = ?error, "an election request failed");
                     Answer::Failed
                 }
             },
             None => {
-                warn!(lease = %self.store.describe(), ?limit, "an election request was not answered");
+                warn!(lease = %self.lock.describe(), ?limit, "an election request was not answered");
                 Answer::Failed
             }
         }
@@ -302,7 +324,7 @@ impl Shared {
             let Some(ask) = machine.release(clock.wall()) else { return };
             let answer = self.ask(&ask).await;
             if machine.released(&ask, answer, &clock.mark()) {
-                info!(lease = %self.store.describe(), "gave the lease back");
+                info!(lease = %self.lock.describe(), "gave the lease back");
                 return;
             }
         }
@@ -321,7 +343,7 @@ impl Shared {
             let changed = *before != now;
             if changed {
                 if let Leadership::Candidate { holder: Some(holder) } = &now {
-                    info!(lease = %self.store.describe(), leader = %holder, "another replica leads");
+                    info!(lease = %self.lock.describe(), leader = %holder, "another replica leads");
                 }
                 *before = now;
             }
@@ -330,7 +352,7 @@ impl Shared {
     }
 
     fn tell_loss(&self, loss: Option<Loss>) {
-        let lease = self.store.describe();
+        let lease = self.lock.describe();
         match loss {
             Some(Loss::Taken(holder)) => {
                 warn!(%lease, leader = %holder, "another replica took the lease")
@@ -342,8 +364,8 @@ impl Shared {
     }
 
     async fn event(&self, what: &str) {
-        let note = format!("{} {what}", self.identity);
-        match self.seams.clock.within(FAREWELL, self.store.record_event(note)).await {
+        let note = format!("{} {what}", self.lock.identity());
+        match self.seams.clock.within(FAREWELL, self.lock.record_event(note)).await {
             Some(Err(error)) => debug!(error = ?error, "could not record an election event"),
             None => debug!("recording an election event took too long"),
             Some(Ok(())) => {}

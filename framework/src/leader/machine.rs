@@ -12,23 +12,23 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 
 use super::gate::remaining;
+use super::record::{LeaderElectionRecord, ObservedRecord};
 use super::settings::Timing;
-use super::store::{LeaseRecord, LeaseSeen};
 use crate::clock::Mark;
 
 /// A request of an attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Ask {
     Read,
-    Create(LeaseRecord),
-    Replace { version: String, record: LeaseRecord },
+    Create(LeaderElectionRecord),
+    Replace { version: String, record: LeaderElectionRecord },
 }
 
 /// What became of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// The Lease as it was read, or as it is after our write.
-    Lease(LeaseSeen),
+    Lease(ObservedRecord),
     /// There is no Lease.
     Missing,
     /// Somebody else wrote first; nothing of ours was stored.
@@ -59,12 +59,12 @@ impl Written {
     /// More writes of unknown fate in a row are not remembered.
     const KEPT: usize = 16;
 
-    fn fingerprint(record: &LeaseRecord) -> Fingerprint {
+    fn fingerprint(record: &LeaderElectionRecord) -> Fingerprint {
         let renewed = record.renewed.map(Timestamp::as_microsecond);
         (renewed, i64::from(record.transitions))
     }
 
-    fn add(&self, record: &LeaseRecord) {
+    fn add(&self, record: &LeaderElectionRecord) {
         let mut kept = self.0.lock();
         if kept.len() == Self::KEPT {
             kept.pop_front();
@@ -72,14 +72,14 @@ impl Written {
         kept.push_back(Self::fingerprint(record));
     }
 
-    fn contains(&self, record: &LeaseRecord) -> bool {
+    fn contains(&self, record: &LeaderElectionRecord) -> bool {
         self.0.lock().contains(&Self::fingerprint(record))
     }
 }
 
 #[derive(Debug)]
 struct Sight {
-    lease: LeaseSeen,
+    lease: ObservedRecord,
     /// When this version was first seen.
     first: Mark,
     /// Is it, as far as we know, still the stored version?
@@ -201,12 +201,12 @@ impl Machine {
         if !self.is_ours(&sight.lease.record) {
             return None;
         }
-        let record = LeaseRecord {
+        let record = LeaderElectionRecord {
             holder: None,
             duration: Duration::from_secs(1),
             acquired: Some(wall),
             renewed: Some(wall),
-            transitions: sight.lease.record.transitions,
+            ..sight.lease.record.clone()
         };
         Some(Ask::Replace { version: sight.lease.version.clone(), record })
     }
@@ -231,7 +231,7 @@ impl Machine {
         Ask::Read
     }
 
-    fn see(&mut self, lease: LeaseSeen, now: &Mark) {
+    fn see(&mut self, lease: ObservedRecord, now: &Mark) {
         match &mut self.sight {
             Some(sight) if sight.lease.version == lease.version => sight.current = true,
             sight => *sight = Some(Sight { lease, first: *now, current: true }),
@@ -299,19 +299,19 @@ impl Machine {
                 return None;
             }
         }
-        let record = LeaseRecord {
+        let record = LeaderElectionRecord {
             holder: Some(self.identity.clone()),
             duration: self.timing.lease_duration,
             acquired: Some(wall),
             renewed: Some(wall),
-            transitions: 0,
+            ..LeaderElectionRecord::default()
         };
         self.written.add(&record);
         Some(Ask::Create(record))
     }
 
     /// Did this process write it?
-    fn is_ours(&self, record: &LeaseRecord) -> bool {
+    fn is_ours(&self, record: &LeaderElectionRecord) -> bool {
         record.holder.as_deref() == Some(&self.identity) && self.written.contains(record)
     }
 
@@ -324,14 +324,22 @@ impl Machine {
     fn take(&self, sight: &Sight, wall: Timestamp) -> Ask {
         let old = &sight.lease.record;
         let ours = self.is_ours(old);
-        let record = LeaseRecord {
+        let record = LeaderElectionRecord {
             holder: Some(self.identity.clone()),
             duration: self.timing.lease_duration,
             acquired: if ours { old.acquired } else { Some(wall) },
-            renewed: Some(wall),
+            renewed: Some(if ours { after(old.renewed, wall) } else { wall }),
             transitions: if ours { old.transitions } else { old.transitions.saturating_add(1) },
+            ..old.clone()
         };
         self.written.add(&record);
         Ask::Replace { version: sight.lease.version.clone(), record }
     }
+}
+
+/// Two renewals must differ even when the wall clock stands still or is set back: a lock may tell
+/// versions apart by the text of the record alone.
+fn after(last: Option<Timestamp>, wall: Timestamp) -> Timestamp {
+    let next = last.and_then(|last| last.checked_add(jiff::SignedDuration::from_micros(1)).ok());
+    next.map_or(wall, |next| next.max(wall))
 }

@@ -18,14 +18,23 @@
 
 mod elector;
 mod gate;
+mod health;
+mod lock;
 mod machine;
+mod record;
+mod run;
 mod settings;
-mod store;
 
 pub use elector::{Elector, Leadership, Term};
 pub use gate::LeaseGate;
+pub use health::HealthzAdaptor;
+pub use lock::{
+    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaseLock, LockFuture, LockKind, MultiLock,
+    ResourceLock, UNKNOWN_LEADER,
+};
+pub use record::{LeaderElectionRecord, ObservedRecord};
+pub use run::{LeaderCallbacks, Outcome};
 pub use settings::LeaderElection;
-pub use store::{LeaseFuture, LeaseRecord, LeaseSeen, LeaseStore};
 
 #[cfg(test)]
 mod simulation;

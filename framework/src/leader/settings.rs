@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::gate::LEAST;
+use super::lock::LockKind;
 use crate::entropy::Entropy;
 use crate::error::{Error, ErrorKind};
 
@@ -20,6 +21,8 @@ pub struct LeaderElection {
     pub(crate) name: String,
     pub(crate) namespace: Option<String>,
     pub(crate) identity: Option<String>,
+    pub(crate) lock: LockKind,
+    pub(crate) release: bool,
     pub(crate) timing: Timing,
 }
 
@@ -105,7 +108,14 @@ impl Timing {
 impl LeaderElection {
     /// An election by the Lease called `name`, in the operator's own namespace.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), namespace: None, identity: None, timing: Timing::default() }
+        Self {
+            name: name.into(),
+            namespace: None,
+            identity: None,
+            lock: LockKind::default(),
+            release: true,
+            timing: Timing::default(),
+        }
     }
 
     /// Where the Lease lives. Default: `POD_NAMESPACE`, else the namespace of the client.
@@ -120,6 +130,23 @@ impl LeaderElection {
     #[must_use]
     pub fn identity(mut self, identity: impl Into<String>) -> Self {
         self.identity = Some(identity.into());
+        self
+    }
+
+    /// Which kind of object holds the record. Default: a Lease. The others are for taking an election
+    /// over from an operator that still uses one of them.
+    #[must_use]
+    pub fn resource_lock(mut self, lock: LockKind) -> Self {
+        self.lock = lock;
+        self
+    }
+
+    /// Is the lock given back when this process stops and its work has ended? Default: yes, so that
+    /// another replica leads within seconds; without, it waits the lease duration. client-go's
+    /// `ReleaseOnCancel`, which is off there.
+    #[must_use]
+    pub fn release_on_cancel(mut self, release: bool) -> Self {
+        self.release = release;
         self
     }
 

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use super::gate::remaining;
 use super::machine::{Answer, Ask, Machine, Written};
+use super::record::ObservedRecord;
 use super::settings::Timing;
-use super::store::LeaseSeen;
 use crate::clock::Mark;
 use crate::entropy::Entropy;
 
@@ -49,7 +49,7 @@ impl Default for World {
 enum What {
     Wake,
     Execute { id: u64, ask: Ask, sent: u64 },
-    Answer { id: u64, ask: Ask, sent: u64, answer: Option<LeaseSeen>, conflict: bool },
+    Answer { id: u64, ask: Ask, sent: u64, answer: Option<ObservedRecord>, conflict: bool },
     GiveUp { id: u64, ask: Ask, sent: u64 },
     Disturb,
 }
@@ -100,7 +100,7 @@ struct Simulation {
     events: BinaryHeap<Reverse<Event>>,
     order: u64,
     nodes: Vec<Node>,
-    stored: Option<LeaseSeen>,
+    stored: Option<ObservedRecord>,
     version: u64,
     elections: usize,
     overlap: Option<String>,
@@ -259,7 +259,8 @@ impl Simulation {
         let conflict = matches!(write, Some((false, _)));
         if let Some((true, record)) = write {
             self.version += 1;
-            let lease = LeaseSeen { record: record.clone(), version: self.version.to_string() };
+            let lease =
+                ObservedRecord { record: record.clone(), version: self.version.to_string() };
             self.stored = Some(lease);
         }
         let answer = self.stored.clone();

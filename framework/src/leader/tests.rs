@@ -15,12 +15,16 @@ use crate::error::{Error, ErrorKind};
 use crate::metrics::{Metrics, names};
 use crate::seams::Seams;
 
+mod callbacks;
+mod multi;
+
 /// A store in memory that can stop answering.
 #[derive(Debug, Default)]
 struct Memory {
-    stored: Mutex<Option<LeaseSeen>>,
+    stored: Mutex<Option<ObservedRecord>>,
     version: AtomicU64,
     silent: AtomicBool,
+    reads: AtomicU64,
     events: Mutex<Vec<String>>,
 }
 
@@ -32,9 +36,9 @@ impl Memory {
         }
     }
 
-    fn put(&self, record: LeaseRecord) -> LeaseSeen {
+    fn put(&self, record: LeaderElectionRecord) -> ObservedRecord {
         let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
-        let seen = LeaseSeen { record, version };
+        let seen = ObservedRecord { record, version };
         *self.stored.lock() = Some(seen.clone());
         seen
     }
@@ -44,45 +48,61 @@ impl Memory {
     }
 }
 
-impl LeaseStore for Memory {
+/// The store as one process sees it.
+#[derive(Debug)]
+struct Handle {
+    store: Arc<Memory>,
+    identity: String,
+}
+
+impl ResourceLock for Handle {
+    fn identity(&self) -> &str {
+        &self.identity
+    }
+
     fn describe(&self) -> String {
         "lease in memory".to_owned()
     }
 
-    fn read(&self) -> LeaseFuture<'_, Option<LeaseSeen>> {
+    fn get(&self) -> LockFuture<'_, Option<ObservedRecord>> {
         Box::pin(async move {
-            self.answer().await;
-            Ok(self.stored.lock().clone())
+            self.store.reads.fetch_add(1, Ordering::Relaxed);
+            self.store.answer().await;
+            Ok(self.store.stored.lock().clone())
         })
     }
 
-    fn create(&self, record: LeaseRecord) -> LeaseFuture<'_, LeaseSeen> {
+    fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
         Box::pin(async move {
-            self.answer().await;
-            if self.stored.lock().is_some() {
+            self.store.answer().await;
+            if self.store.stored.lock().is_some() {
                 return Err(Error::new(ErrorKind::AlreadyExists, "there is one"));
             }
-            Ok(self.put(record))
+            Ok(self.store.put(record))
         })
     }
 
-    fn replace(&self, version: &str, record: LeaseRecord) -> LeaseFuture<'_, LeaseSeen> {
+    fn update(
+        &self,
+        version: &str,
+        record: LeaderElectionRecord,
+    ) -> LockFuture<'_, ObservedRecord> {
         let version = version.to_owned();
         Box::pin(async move {
-            self.answer().await;
-            match self.stored.lock().as_ref().map(|seen| seen.version == version) {
+            self.store.answer().await;
+            match self.store.stored.lock().as_ref().map(|seen| seen.version == version) {
                 Some(true) => {}
                 Some(false) => return Err(Error::new(ErrorKind::Conflict, "another version")),
                 None => return Err(Error::new(ErrorKind::NotFound, "there is none")),
             }
-            Ok(self.put(record))
+            Ok(self.store.put(record))
         })
     }
 
-    fn record_event(&self, note: String) -> LeaseFuture<'_, ()> {
+    fn record_event(&self, note: String) -> LockFuture<'_, ()> {
         Box::pin(async move {
-            self.answer().await;
-            self.events.lock().push(note);
+            self.store.answer().await;
+            self.store.events.lock().push(note);
             Ok(())
         })
     }
@@ -104,34 +124,105 @@ impl Bench {
             entropy: Entropy::seeded(1),
             metrics: Metrics::new(),
         };
-        let settings = LeaderElection::new("ops").identity(identity);
-        let elector = Elector::over(settings, self.store.clone(), seams.clone()).unwrap();
+        let lock = Handle { store: self.store.clone(), identity: identity.to_owned() };
+        let elector =
+            Elector::over(LeaderElection::new("ops"), Arc::new(lock), seams.clone()).unwrap();
         (elector, seams)
     }
 
     fn foreign(&self, holder: &str) {
-        self.store.put(LeaseRecord {
+        self.store.put(LeaderElectionRecord {
             holder: Some(holder.to_owned()),
             duration: Duration::from_secs(15),
             acquired: None,
             renewed: None,
             transitions: 3,
+            ..LeaderElectionRecord::default()
         });
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_free_lease_is_taken_at_once_and_said_so() {
+async fn mechanism_34_any_lock_with_versioned_writes_will_do() {
     let bench = Bench::new();
-    let (elector, seams) = bench.elector("a");
+    let lock: Arc<dyn ResourceLock> =
+        Arc::new(Handle { store: bench.store.clone(), identity: "a".to_owned() });
+    assert_eq!((lock.identity(), lock.describe().as_str()), ("a", "lease in memory"));
+    assert_eq!(lock.get().await.unwrap(), None);
+    let record =
+        LeaderElectionRecord { holder: Some("a".to_owned()), ..LeaderElectionRecord::default() };
+    let first = lock.create(record.clone()).await.unwrap();
+    let again = lock.create(record.clone()).await.unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+    let second = lock.update(&first.version, record.clone()).await.unwrap();
+    let late = lock.update(&first.version, record).await.unwrap_err();
+    assert_eq!(late.kind(), ErrorKind::Conflict);
+    assert_eq!(lock.get().await.unwrap(), Some(second));
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_37_a_candidate_tries_every_retry_period_and_up_to_a_fifth_longer() {
+    let bench = Bench::new();
+    bench.foreign("other");
+    let renewals = async {
+        for _ in 0..60 {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            bench.foreign("other");
+        }
+        bench.stop.cancel();
+    };
+    let (elector, _) = bench.elector("a");
+    let (term, ()) = tokio::join!(elector.campaign(&bench.stop), renewals);
+    assert!(term.is_none());
+    let reads = bench.store.reads.load(Ordering::Relaxed);
+    // 120 s at 2 s to 2.4 s, and the 5 ms of an answer.
+    assert!((49..=60).contains(&reads), "{reads}");
+    assert!(reads < 60, "without jitter");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_42_who_leads_and_who_stops_is_recorded_as_an_event() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("a");
     let term = elector.campaign(&bench.stop).await.unwrap();
-    assert_eq!(bench.store.holder().as_deref(), Some("a"));
+    assert_eq!(bench.store.holder().as_deref(), Some("a"), "a free lease is taken at once");
     assert_eq!(*elector.watch().borrow(), Leadership::Leading);
-    assert!(seams.metrics.encode().contains(r#"leader_election_master_status{name="ops"} 1"#));
     tokio::time::sleep(Duration::from_secs(1)).await;
     term.end(true).await;
     assert_eq!(*bench.store.events.lock(), ["a became leader", "a stopped leading"]);
-    assert!(seams.metrics.encode().contains(r#"leader_election_master_status{name="ops"} 0"#));
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_44_the_metrics_tell_who_leads_and_slow_renewals() {
+    let bench = Bench::new();
+    let (elector, seams) = bench.elector("a");
+    let says = |line: &str| {
+        let text = seams.metrics.encode();
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    };
+    says(r#"leader_election_master_status{name="ops"} 0"#);
+    says(r#"leader_election_slowpath_total{name="ops"} 0"#);
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    says(r#"leader_election_master_status{name="ops"} 1"#);
+    // One renewal is not answered: the next must read first.
+    bench.store.silent.store(true, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    bench.store.silent.store(false, Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(9)).await;
+    assert!(!term.lost().is_cancelled());
+    says(r#"leader_election_slowpath_total{name="ops"} 1"#);
+    term.end(true).await;
+    says(r#"leader_election_master_status{name="ops"} 0"#);
+}
+
+#[test]
+fn mechanism_46_the_defaults_are_those_of_kubernetes_components() {
+    let timing = LeaderElection::new("ops").timing;
+    let seconds =
+        [timing.lease_duration, timing.renew_deadline, timing.retry_period, timing.margin]
+            .map(|duration| duration.as_secs_f64());
+    assert_eq!(seconds, [15.0, 10.0, 2.0, 2.0]);
+    assert_eq!(timing.request_limit(), Duration::from_secs(5));
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,7 +235,7 @@ async fn l2_validity_counts_from_before_the_request_was_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_renews_for_as_long_as_it_lives_without_reading_again() {
+async fn mechanism_38_a_leader_renews_for_as_long_as_it_lives_without_reading_again() {
     let bench = Bench::new();
     let (elector, seams) = bench.elector("a");
     let term = elector.campaign(&bench.stop).await.unwrap();
@@ -303,7 +394,7 @@ async fn a_stopped_campaign_ends_without_a_term() {
 }
 
 #[test]
-fn durations_that_could_let_two_lead_are_refused_with_the_rule() {
+fn mechanism_41_durations_that_could_let_two_lead_are_refused_with_the_rule() {
     let check = |settings: LeaderElection| settings.check().unwrap_err().to_string();
     let text = check(LeaderElection::new("ops").renew_deadline(Duration::from_secs(12)));
     assert!(text.contains("raise the lease duration to at least 17 s"), "{text}");

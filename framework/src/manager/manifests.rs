@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Bind, Manager};
 use crate::error::{Error, ErrorKind};
+use crate::leader::LeaderElection;
 use crate::rbac::Rule;
 use crate::resource::ResourceExt;
 
@@ -91,7 +92,7 @@ impl Sheet<'_> {
         documents.extend(self.grants());
         documents.extend(self.install_role());
         if let Some(election) = &self.manager.election {
-            documents.extend(self.lease_role(&election.name));
+            documents.extend(self.lease_role(election));
         }
         documents.push(self.deployment());
         Ok(documents)
@@ -169,16 +170,18 @@ impl Sheet<'_> {
         ]
     }
 
-    /// The operator's own Lease and nobody else's, and events about it.
-    fn lease_role(&self, lease: &str) -> [Value; 2] {
-        let leases = |verbs: &[_]| rule_of("coordination.k8s.io", "leases", verbs);
-        let create = leases(&["create"]);
-        let mut own = leases(&["get", "update"]);
-        own["resourceNames"] = json!([lease]);
-        let events = rule_of("events.k8s.io", "events", &["create"]);
+    /// The operator's own Lease (or legacy lock) and nobody else's, and events about it.
+    fn lease_role(&self, election: &LeaderElection) -> [Value; 2] {
+        let mut rules = Vec::new();
+        for (group, resource) in election.lock.resources() {
+            let mut own = rule_of(group, resource, &["get", "update"]);
+            own["resourceNames"] = json!([election.name]);
+            rules.extend([rule_of(group, resource, &["create"]), own]);
+        }
+        rules.push(rule_of("events.k8s.io", "events", &["create"]));
         let suffix = "-leader-election";
         [
-            self.role("Role", suffix, json!([create, own, events])),
+            self.role("Role", suffix, json!(rules)),
             self.binding("Role", suffix, Some(self.namespace)),
         ]
     }

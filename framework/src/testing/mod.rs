@@ -12,6 +12,8 @@
 //! server.
 
 #[cfg(test)]
+mod lock_tests;
+#[cfg(test)]
 mod operator_tests;
 mod real;
 mod settle;

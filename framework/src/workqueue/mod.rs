@@ -22,11 +22,18 @@
 
 mod backoff;
 mod core;
+mod limited;
+mod limiter;
 mod meter;
 mod queue;
 
 pub use backoff::RetryPolicy;
 pub use core::QueueCounts;
+pub use limited::RateLimitingQueue;
+pub use limiter::{
+    BucketRateLimiter, ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter,
+    MaxOfRateLimiter, RateLimiter, WithMaxWaitRateLimiter, default_controller_rate_limiter,
+};
 pub use queue::{QueueSettings, Work, WorkQueue};
 
 #[cfg(test)]

@@ -1,0 +1,142 @@
+//! Several processes, one leader: client-go's `examples/leader-election`, with the articles' times of
+//! 60, 15 and 5 seconds.
+//!
+//! ```text
+//! cargo run --bin leader_election -- --id=one
+//! ```
+//!
+//! Without a cluster the first process brings an API server, and prints what to run in a second
+//! terminal to start a rival. Stop the leader with Ctrl-C: the rival leads at once. Kill it: the rival
+//! leads when the lease has run out.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use windlass::client::{Client, ClientConfig};
+use windlass::error::Error;
+use windlass::leader::{Elector, LeaderCallbacks, LeaderElection, LockKind, Outcome};
+use windlass::local::LocalCluster;
+
+use tokio_util::sync::CancellationToken;
+
+/// The flags, by client-go's names.
+struct Flags {
+    id: Option<String>,
+    name: String,
+    namespace: String,
+    lock: LockKind,
+    /// Divides all durations; for the impatient and for tests.
+    hurry: u32,
+}
+
+impl Flags {
+    const USAGE: &str = "flags: --id=NAME --lease-lock-name=example --lease-lock-namespace=default \
+                         --resource-lock=leases --hurry=1";
+
+    fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut flags = Self {
+            id: None,
+            name: "example".to_owned(),
+            namespace: "default".to_owned(),
+            lock: LockKind::Leases,
+            hurry: 1,
+        };
+        for arg in args {
+            let (flag, value) = arg.split_once('=').ok_or_else(|| Self::USAGE.to_owned())?;
+            match flag {
+                "--id" => flags.id = Some(value.to_owned()),
+                "--lease-lock-name" => flags.name = value.to_owned(),
+                "--lease-lock-namespace" => flags.namespace = value.to_owned(),
+                "--resource-lock" => {
+                    flags.lock = value.parse().map_err(|e: Error| e.to_string())?
+                }
+                "--hurry" => {
+                    let factor = value.parse().ok().filter(|factor| (1..=15).contains(factor));
+                    flags.hurry = factor.ok_or("--hurry is a number from 1 to 15")?;
+                }
+                _ => return Err(Self::USAGE.to_owned()),
+            }
+        }
+        Ok(flags)
+    }
+
+    fn election(&self) -> LeaderElection {
+        let seconds = |seconds: u64| Duration::from_secs(seconds) / self.hurry;
+        // 60 / 15 / 5 s are the times of the articles.
+        let election = LeaderElection::new(&self.name)
+            .namespace(&self.namespace)
+            .resource_lock(self.lock)
+            .lease_duration(seconds(60))
+            .renew_deadline(seconds(15))
+            .retry_period(seconds(5))
+            .release_on_cancel(true);
+        match &self.id {
+            Some(id) => election.identity(id),
+            None => election,
+        }
+    }
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(Outcome::Lost | Outcome::CutShort) => ExitCode::FAILURE,
+        Ok(_) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<Outcome, String> {
+    let flags = Flags::parse(std::env::args().skip(1))?;
+    let (client, _cluster) = connect().await.map_err(|error| error.to_string())?;
+    let elector = Elector::new(flags.election(), &client).map_err(|error| error.to_string())?;
+    let id = elector.identity().to_owned();
+    println!("{id}: waiting to lead");
+
+    let stop = CancellationToken::new();
+    let callbacks = LeaderCallbacks::new(
+        {
+            let id = id.clone();
+            async move |gate: windlass::leader::LeaseGate, stop: CancellationToken| {
+                println!("{id}: started leading, the lease is valid for {:?}", gate.validity());
+                stop.cancelled().await;
+            }
+        },
+        {
+            let id = id.clone();
+            move || println!("{id}: stopped leading")
+        },
+    )
+    .new_leader({
+        let id = id.clone();
+        move |leader| {
+            let who = if leader == id { "this process" } else { leader };
+            println!("{id}: new leader: {who}");
+        }
+    });
+    let signal = tokio::spawn({
+        let stop = stop.clone();
+        async move {
+            let _ = tokio::signal::ctrl_c().await;
+            stop.cancel();
+        }
+    });
+    let outcome = elector.run(callbacks, &stop).await;
+    signal.abort();
+    Ok(outcome)
+}
+
+/// The configured cluster, or one of our own.
+async fn connect() -> Result<(Client, Option<LocalCluster>), Error> {
+    if let Some(config) = ClientConfig::find()? {
+        return Ok((Client::builder().config(config).build()?, None));
+    }
+    let cluster = LocalCluster::start("leader-election").await?;
+    let path = cluster.kubeconfig().display();
+    println!("no cluster is configured, so this process serves one; start a rival with");
+    println!("  KUBECONFIG={path} cargo run --bin leader_election -- --id=two");
+    Ok((cluster.client().clone(), Some(cluster)))
+}

@@ -1,0 +1,82 @@
+//! The program `leader_election` as a new user runs it: a leader with an API server of its own, a
+//! rival beside it.
+
+// Helpers of tests may unwrap, as tests may.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader, Lines};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+struct Process {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn start(id: &str, kubeconfig: Option<&str>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leader_election"));
+        let home = std::env::temp_dir().join(format!("windlass-election-{}", std::process::id()));
+        std::fs::create_dir_all(&home).unwrap();
+        command.arg(format!("--id={id}")).arg("--hurry=15").env("HOME", home);
+        for name in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"] {
+            command.env_remove(name);
+        }
+        if let Some(path) = kubeconfig {
+            command.env("KUBECONFIG", path).arg("--lease-lock-name=rivals");
+        }
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The next line that contains `part`.
+    fn says(&mut self, part: &str) -> String {
+        let mut seen = Vec::new();
+        for line in self.lines.by_ref().map(Result::unwrap) {
+            if line.contains(part) {
+                return line;
+            }
+            seen.push(line);
+        }
+        panic!("{part:?} was not said: {seen:#?}");
+    }
+
+    fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn mechanism_71_a_rival_leads_when_the_leader_stops_or_dies() {
+    let mut server = Process::start("server", None);
+    let line = server.says("KUBECONFIG=");
+    let path = line.split_once("KUBECONFIG=").unwrap().1.split(' ').next().unwrap().to_owned();
+    server.says("server: new leader: this process");
+    server.says("server: started leading");
+
+    // Rivals of a lease of their own: they can stop and die without ending the API server.
+    let mut one = Process::start("one", Some(&path));
+    one.says("one: started leading");
+    let mut two = Process::start("two", Some(&path));
+    two.says("two: new leader: one");
+    one.signal("-INT");
+    one.says("one: stopped leading");
+    assert_eq!(one.child.wait().unwrap().code(), Some(0));
+    two.says("two: started leading");
+
+    let mut three = Process::start("three", Some(&path));
+    three.says("three: new leader: two");
+    two.signal("-KILL");
+    three.says("three: started leading");
+    server.signal("-INT");
+    server.says("server: stopped leading");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}

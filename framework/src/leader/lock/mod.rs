@@ -1,0 +1,149 @@
+//! Where the record of an election is kept: a Lease, an annotation, both, or anything else with
+//! versioned writes.
+//!
+//! [`LeaseLock`] is what to use. [`ConfigMapLock`] and [`EndpointsLock`] keep the record in the
+//! annotation `control-plane.alpha.kubernetes.io/leader`, as client-go did until 1.23; they are here
+//! to take an election over from an operator that still uses one. [`MultiLock`] holds two locks at
+//! once: run every replica with the old and the new one together, then drop the old one.
+
+mod annotation;
+mod event;
+mod lease;
+mod multi;
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::sync::Arc;
+
+pub use annotation::{ConfigMapLock, EndpointsLock, LEADER_ANNOTATION};
+pub use lease::LeaseLock;
+pub use multi::{MultiLock, UNKNOWN_LEADER};
+
+use super::record::{LeaderElectionRecord, ObservedRecord};
+use crate::client::Client;
+use crate::error::{Error, ErrorKind};
+
+/// What a [`ResourceLock`] answers with.
+pub type LockFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// Keeps one [`LeaderElectionRecord`] under optimistic concurrency: client-go's
+/// `resourcelock.Interface`.
+///
+/// A lock of your own must refuse a write whose version is not the stored one, or two may lead.
+pub trait ResourceLock: Debug + Send + Sync + 'static {
+    /// What this process calls itself in the record.
+    fn identity(&self) -> &str;
+
+    /// What it is, for logs and errors: `lease "website-operator" in "websites"`.
+    fn describe(&self) -> String;
+
+    /// The record; `None` when there is none, and [`create`](Self::create) can make one.
+    ///
+    /// # Errors
+    /// Any; the attempt counts as failed.
+    fn get(&self) -> LockFuture<'_, Option<ObservedRecord>>;
+
+    /// Stores the first record.
+    ///
+    /// # Errors
+    /// [`ErrorKind::AlreadyExists`] when there is one; others leave open whether it was stored.
+    fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord>;
+
+    /// Replaces the record of that version.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`] when the stored version is another, [`ErrorKind::NotFound`] when
+    /// there is none; others leave open whether it was stored.
+    fn update(&self, version: &str, record: LeaderElectionRecord)
+    -> LockFuture<'_, ObservedRecord>;
+
+    /// Tells people what happened, where the lock has a place for it.
+    ///
+    /// # Errors
+    /// Any; they are logged.
+    fn record_event(&self, note: String) -> LockFuture<'_, ()>;
+}
+
+/// Which lock an election uses, by client-go's names (`--leader-elect-resource-lock`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LockKind {
+    /// `leases`: a `coordination.k8s.io/v1` Lease.
+    #[default]
+    Leases,
+    /// `configmaps`: an annotation of a ConfigMap. Legacy, for migrations.
+    ConfigMaps,
+    /// `endpoints`: an annotation of Endpoints. Legacy, for migrations.
+    Endpoints,
+    /// `configmapsleases`: both at once, the step between `configmaps` and `leases`.
+    ConfigMapsLeases,
+    /// `endpointsleases`: both at once, the step between `endpoints` and `leases`.
+    EndpointsLeases,
+}
+
+impl LockKind {
+    /// The name, as client-go's flags have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Leases => "leases",
+            Self::ConfigMaps => "configmaps",
+            Self::Endpoints => "endpoints",
+            Self::ConfigMapsLeases => "configmapsleases",
+            Self::EndpointsLeases => "endpointsleases",
+        }
+    }
+
+    /// The resources that it reads and writes: API group and plural, the first one decides.
+    pub fn resources(self) -> &'static [(&'static str, &'static str)] {
+        const LEASES: (&str, &str) = ("coordination.k8s.io", "leases");
+        const CONFIG_MAPS: (&str, &str) = ("", "configmaps");
+        const ENDPOINTS: (&str, &str) = ("", "endpoints");
+        match self {
+            Self::Leases => &[LEASES],
+            Self::ConfigMaps => &[CONFIG_MAPS],
+            Self::Endpoints => &[ENDPOINTS],
+            Self::ConfigMapsLeases => &[CONFIG_MAPS, LEASES],
+            Self::EndpointsLeases => &[ENDPOINTS, LEASES],
+        }
+    }
+
+    /// Makes the lock `name` in `namespace`, to be held as `identity`.
+    pub fn lock(
+        self,
+        client: &Client,
+        namespace: &str,
+        name: &str,
+        identity: &str,
+    ) -> Arc<dyn ResourceLock> {
+        let lease = || Arc::new(LeaseLock::new(client, namespace, name, identity));
+        let config_map = || Arc::new(ConfigMapLock::new(client, namespace, name, identity));
+        let endpoints = || Arc::new(EndpointsLock::new(client, namespace, name, identity));
+        match self {
+            Self::Leases => lease(),
+            Self::ConfigMaps => config_map(),
+            Self::Endpoints => endpoints(),
+            Self::ConfigMapsLeases => Arc::new(MultiLock::new(config_map(), lease())),
+            Self::EndpointsLeases => Arc::new(MultiLock::new(endpoints(), lease())),
+        }
+    }
+}
+
+impl FromStr for LockKind {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        const ALL: [LockKind; 5] = [
+            LockKind::Leases,
+            LockKind::ConfigMaps,
+            LockKind::Endpoints,
+            LockKind::ConfigMapsLeases,
+            LockKind::EndpointsLeases,
+        ];
+        ALL.into_iter().find(|kind| kind.as_str() == name).ok_or_else(|| {
+            let names = ALL.map(LockKind::as_str).join(", ");
+            let text = format!("there is no resource lock {name:?}; the locks are {names}");
+            Error::new(ErrorKind::Config, text)
+        })
+    }
+}

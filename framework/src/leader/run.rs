@@ -1,0 +1,187 @@
+//! An election with callbacks, as client-go's `LeaderElector.Run` has them, for programs without a
+//! manager.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tracing::error;
+
+use super::elector::{Elector, Leadership, Term};
+use super::gate::LeaseGate;
+
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Started = Box<dyn FnOnce(LeaseGate, CancellationToken) -> Work + Send>;
+type Stopped = Box<dyn FnOnce() + Send>;
+type NewLeader = Box<dyn FnMut(&str) + Send>;
+
+/// How long work may go on after leadership ended before it is dropped.
+const DRAIN: Duration = Duration::from_secs(25);
+
+/// What to do as an election goes on.
+pub struct LeaderCallbacks {
+    started: Started,
+    stopped: Stopped,
+    new_leader: Option<NewLeader>,
+    drain: Duration,
+}
+
+/// Why [`Elector::run`] came back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was stopped before it led.
+    NeverLed,
+    /// It was stopped while it led, and all work ended in time.
+    Stopped,
+    /// It was stopped while it led, and work that did not end was dropped; the lease expires.
+    CutShort,
+    /// The work ended by itself; the lease was given back.
+    Finished,
+    /// Leadership was lost.
+    Lost,
+}
+
+impl LeaderCallbacks {
+    /// `started` is the work of a leader: it gets the gate that its client's writes must ask
+    /// ([`Client::gated`](crate::Client::gated)) and a token that is cancelled when it has to end.
+    /// `stopped` is called at the end in every case, even when this process never led.
+    pub fn new<W>(
+        started: impl FnOnce(LeaseGate, CancellationToken) -> W + Send + 'static,
+        stopped: impl FnOnce() + Send + 'static,
+    ) -> Self
+    where
+        W: Future<Output = ()> + Send + 'static,
+    {
+        Self {
+            started: Box::new(|gate, stop| Box::pin(started(gate, stop))),
+            stopped: Box::new(stopped),
+            new_leader: None,
+            drain: DRAIN,
+        }
+    }
+
+    /// Called once for every change of leader that this process sees, itself included.
+    #[must_use]
+    pub fn new_leader(mut self, call: impl FnMut(&str) + Send + 'static) -> Self {
+        self.new_leader = Some(Box::new(call));
+        self
+    }
+
+    /// How long the work may take to end before it is dropped; default 25 s.
+    #[must_use]
+    pub fn drain(mut self, limit: Duration) -> Self {
+        self.drain = limit;
+        self
+    }
+}
+
+impl fmt::Debug for LeaderCallbacks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LeaderCallbacks").field("drain", &self.drain).finish_non_exhaustive()
+    }
+}
+
+/// Tells each leader once.
+struct Herald {
+    call: Option<NewLeader>,
+    status: watch::Receiver<Leadership>,
+    own: String,
+    told: Option<String>,
+}
+
+impl Herald {
+    fn tell(&mut self) {
+        let leader = match &*self.status.borrow_and_update() {
+            Leadership::Leading => self.own.clone(),
+            Leadership::Candidate { holder: Some(holder) } => holder.clone(),
+            _ => return,
+        };
+        if self.told.as_ref() == Some(&leader) {
+            return;
+        }
+        if let Some(call) = &mut self.call {
+            call(&leader);
+        }
+        self.told = Some(leader);
+    }
+
+    /// Never ends while the elector lives.
+    async fn follow(&mut self) {
+        loop {
+            self.tell();
+            if self.status.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
+    }
+}
+
+impl Elector {
+    /// Campaigns once, does the work of a leader while it leads, and comes back when leadership
+    /// ended. Call it again to be a candidate again.
+    ///
+    /// The lock is given back only after the work has ended; see
+    /// [`release_on_cancel`](super::LeaderElection::release_on_cancel). A panic of the work counts as
+    /// its end.
+    ///
+    /// # Cancel safety
+    /// Dropping it drops the work and leaves the lease to expire, as a crash would; `stopped` is not
+    /// called.
+    pub async fn run(&self, callbacks: LeaderCallbacks, stop: &CancellationToken) -> Outcome {
+        let LeaderCallbacks { started, stopped, new_leader, drain } = callbacks;
+        let own = self.identity().to_owned();
+        let mut herald = Herald { call: new_leader, status: self.watch(), own, told: None };
+        let term = tokio::select! {
+            biased;
+            term = self.campaign(stop) => term,
+            () = herald.follow() => None,
+        };
+        herald.tell();
+        let outcome = match term {
+            None => Outcome::NeverLed,
+            Some(term) => self.lead(term, started, drain, &mut herald, stop).await,
+        };
+        herald.tell();
+        stopped();
+        outcome
+    }
+
+    async fn lead(
+        &self,
+        term: Term,
+        started: Started,
+        drain: Duration,
+        herald: &mut Herald,
+        stop: &CancellationToken,
+    ) -> Outcome {
+        let (lost, end) = (term.lost(), CancellationToken::new());
+        let mut work = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(started(
+            term.gate(),
+            end.clone(),
+        )));
+        let outcome = tokio::select! {
+            biased;
+            () = lost.cancelled() => Outcome::Lost,
+            () = stop.cancelled() => Outcome::Stopped,
+            ended = &mut work => {
+                if let Err(panic) = ended {
+                    error!(%panic, "the work of a leader failed");
+                }
+                term.end(true).await;
+                return Outcome::Finished;
+            }
+            () = herald.follow() => Outcome::Stopped,
+        };
+        end.cancel();
+        let ended = self.clock().within(drain, &mut work).await.is_some();
+        drop(work);
+        term.end(ended).await;
+        match outcome {
+            Outcome::Stopped if !ended => Outcome::CutShort,
+            outcome => outcome,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The election with callbacks, and its health check.
+
+use super::*;
+
+#[derive(Default)]
+struct Log(Mutex<Vec<String>>);
+
+impl Log {
+    fn add(&self, what: impl Into<String>) {
+        self.0.lock().push(what.into());
+    }
+
+    fn all(&self) -> Vec<String> {
+        self.0.lock().clone()
+    }
+}
+
+/// Work that ends `delay` after it was told to.
+fn callbacks(log: &Arc<Log>, delay: Duration) -> LeaderCallbacks {
+    let (started, stopped, heard) = (log.clone(), log.clone(), log.clone());
+    LeaderCallbacks::new(
+        move |gate, end| async move {
+            started.add(format!("started, may write: {}", gate.validity().is_some()));
+            end.cancelled().await;
+            tokio::time::sleep(delay).await;
+            started.add("work ended");
+        },
+        move || stopped.add("stopped"),
+    )
+    .new_leader(move |who| heard.add(format!("{who} leads")))
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_43_started_stopped_and_every_leader_once_are_told() {
+    let bench = Bench::new();
+    bench.foreign("zed");
+    let (elector, _) = bench.elector("ann");
+    let log = Arc::new(Log::default());
+    let run = tokio::spawn({
+        let (callbacks, stop) = (callbacks(&log, Duration::from_secs(1)), bench.stop.clone());
+        async move { elector.run(callbacks, &stop).await }
+    });
+    tokio::time::sleep(Duration::from_secs(40)).await;
+    bench.stop.cancel();
+    assert_eq!(run.await.unwrap(), Outcome::Stopped);
+    let expected = ["zed leads", "started, may write: true", "ann leads", "work ended", "stopped"];
+    let mut log = log.all();
+    if log.get(1).is_some_and(|line| line == "ann leads") {
+        log.swap(1, 2); // the work has a task of its own
+    }
+    assert_eq!(log, expected);
+    assert_eq!(bench.store.holder(), None, "given back after the work ended");
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_39_stopped_is_told_even_to_who_never_led() {
+    let bench = Bench::new();
+    bench.foreign("zed");
+    let (elector, _) = bench.elector("ann");
+    let log = Arc::new(Log::default());
+    bench.stop.cancel();
+    let outcome = elector.run(callbacks(&log, Duration::ZERO), &bench.stop).await;
+    assert_eq!((outcome, log.all()), (Outcome::NeverLed, vec!["stopped".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_work_that_does_not_end_is_dropped_and_the_lease_expires() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("ann");
+    let log = Arc::new(Log::default());
+    let slow = callbacks(&log, Duration::from_secs(60)).drain(Duration::from_secs(3));
+    let run = tokio::spawn({
+        let stop = bench.stop.clone();
+        async move { elector.run(slow, &stop).await }
+    });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    bench.stop.cancel();
+    assert_eq!(run.await.unwrap(), Outcome::CutShort);
+    assert_eq!(bench.store.holder().as_deref(), Some("ann"));
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert!(!log.all().contains(&"work ended".to_owned()), "{:?}", log.all());
+}
+
+#[tokio::test(start_paused = true)]
+async fn d2_losing_the_lease_ends_the_work_and_run_comes_back() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("ann");
+    let log = Arc::new(Log::default());
+    let run = tokio::spawn({
+        let (callbacks, stop) = (callbacks(&log, Duration::ZERO), bench.stop.clone());
+        async move { elector.run(callbacks, &stop).await }
+    });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    bench.foreign("zed");
+    assert_eq!(run.await.unwrap(), Outcome::Lost);
+    assert_eq!(log.all().last().map(String::as_str), Some("stopped"));
+    assert!(log.all().contains(&"work ended".to_owned()));
+    assert_eq!(bench.store.holder().as_deref(), Some("zed"), "nothing is given back");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_ends_or_panics_gives_the_lease_back() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("ann");
+    for work in ["ends", "panics"] {
+        let callbacks = LeaderCallbacks::new(
+            move |_, _| async move { assert_eq!(work, "ends", "a planted panic") },
+            || {},
+        );
+        assert_eq!(elector.run(callbacks, &bench.stop).await, Outcome::Finished);
+        assert_eq!(bench.store.holder(), None, "when the work {work}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_40_a_lease_is_kept_when_release_is_switched_off() {
+    let bench = Bench::new();
+    let lock = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
+    let settings = LeaderElection::new("ops").release_on_cancel(false);
+    let seams = Seams::system();
+    let elector = Elector::over(settings, Arc::new(lock), seams).unwrap();
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    term.end(true).await;
+    assert_eq!(bench.store.holder().as_deref(), Some("ann"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_45_the_health_check_fails_when_an_election_outlives_its_lease() {
+    let bench = Bench::new();
+    let (elector, seams) = bench.elector("ann");
+    let check = HealthzAdaptor::new(Duration::from_secs(20));
+    assert_eq!(check.name(), "leaderElection");
+    assert!(check.check().is_ok(), "no election yet");
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    check.set_leader_election(elector.clone());
+    assert!(check.check().is_ok());
+    // The process was stopped: time passed, and no task has run since.
+    seams.clock.sleep_machine(Duration::from_secs(34));
+    let error = check.check().unwrap_err();
+    assert!(error.to_string().contains("the lease ended 21 s ago"), "{error}");
+    // A moment later the election notices by itself.
+    term.lost().cancelled().await;
+    assert!(check.check().is_ok());
+    term.end(true).await;
+}
+
+#[test]
+fn renewals_differ_even_when_the_wall_clock_is_set_back() {
+    use super::super::machine::{Answer, Ask, Machine, Written};
+    let timing = LeaderElection::new("ops").timing;
+    let mut machine = Machine::new("ann".to_owned(), timing, Written::default());
+    let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
+    let (mark, wall) = (clock.mark(), Timestamp::from_second(3600).unwrap());
+    assert_eq!(machine.attempt(&mark, wall), Ask::Read);
+    let ask = machine.answered(&Ask::Read, Answer::Missing, &mark, &mark, wall).unwrap();
+    let Ask::Create(record) = &ask else { panic!("{ask:?}") };
+    let stored = ObservedRecord { record: record.clone(), version: "1".to_owned() };
+    assert_eq!(machine.answered(&ask, Answer::Lease(stored), &mark, &mark, wall), None);
+    let Ask::Replace { record: next, .. } = machine.attempt(&mark, Timestamp::UNIX_EPOCH) else {
+        panic!("a leader renews");
+    };
+    assert!(next.renewed > record.renewed, "{:?} after {:?}", next.renewed, record.renewed);
+}

@@ -1,0 +1,107 @@
+//! Two locks held as one.
+
+use super::*;
+
+struct Pair {
+    old: Arc<Memory>,
+    new: Arc<Memory>,
+}
+
+impl Pair {
+    fn new() -> Self {
+        Self { old: Arc::default(), new: Arc::default() }
+    }
+
+    fn lock(&self, identity: &str) -> Arc<MultiLock> {
+        let handle = |store: &Arc<Memory>| {
+            Arc::new(Handle { store: store.clone(), identity: identity.to_owned() })
+        };
+        Arc::new(MultiLock::new(handle(&self.old), handle(&self.new)))
+    }
+
+    fn elector(&self, identity: &str) -> Elector {
+        let seams = Seams {
+            clock: Clock::simulated(Timestamp::UNIX_EPOCH),
+            entropy: Entropy::seeded(1),
+            metrics: Metrics::new(),
+        };
+        Elector::over(LeaderElection::new("ops"), self.lock(identity), seams).unwrap()
+    }
+}
+
+fn foreign(holder: &str, transitions: i32) -> LeaderElectionRecord {
+    LeaderElectionRecord {
+        holder: Some(holder.to_owned()),
+        duration: Duration::from_secs(15),
+        transitions,
+        ..LeaderElectionRecord::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn mechanism_36_both_locks_are_held_renewed_and_given_back() {
+    let (pair, stop) = (Pair::new(), CancellationToken::new());
+    let term = pair.elector("ann").campaign(&stop).await.unwrap();
+    assert_eq!(pair.old.holder().as_deref(), Some("ann"));
+    assert_eq!(pair.new.holder().as_deref(), Some("ann"));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!term.lost().is_cancelled());
+    let [old, new] = [&pair.old, &pair.new].map(|store| store.stored.lock().clone().unwrap());
+    assert_eq!(old.record, new.record);
+    term.end(true).await;
+    assert_eq!((pair.old.holder(), pair.new.holder()), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_whose_halves_name_different_holders_is_held_by_nobody_known() {
+    let pair = Pair::new();
+    pair.old.put(foreign("ann", 1));
+    pair.new.put(foreign("zed", 7));
+    let seen = pair.lock("ann").get().await.unwrap().unwrap();
+    assert_eq!(seen.record.holder.as_deref(), Some(UNKNOWN_LEADER));
+    assert_eq!(seen.record.transitions, 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_knows_the_new_lock_only_keeps_holders_of_both_waiting() {
+    let (pair, stop) = (Pair::new(), CancellationToken::new());
+    let handle = Handle { store: pair.new.clone(), identity: "zed".to_owned() };
+    let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
+    let zed = Elector::over(LeaderElection::new("ops"), Arc::new(handle), seams).unwrap();
+    let _leads = zed.campaign(&stop).await.unwrap();
+    let ann = tokio::spawn({
+        let (ann, stop) = (pair.elector("ann"), stop.clone());
+        async move { ann.campaign(&stop).await.is_some() }
+    });
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(pair.new.holder().as_deref(), Some("zed"));
+    stop.cancel();
+    assert!(!ann.await.unwrap(), "ann never led");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_holder_of_both_stops_when_one_of_them_is_taken() {
+    for take_new in [false, true] {
+        let (pair, stop) = (Pair::new(), CancellationToken::new());
+        let term = pair.elector("ann").campaign(&stop).await.unwrap();
+        let taken = if take_new { &pair.new } else { &pair.old };
+        taken.put(foreign("zed", 9));
+        term.lost().cancelled().await;
+        assert!(term.gate().admit().is_err());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_second_lock_is_made_beside_the_first() {
+    let (pair, stop) = (Pair::new(), CancellationToken::new());
+    pair.old.put(LeaderElectionRecord::default());
+    let _term = pair.elector("ann").campaign(&stop).await.unwrap();
+    assert_eq!(pair.new.holder().as_deref(), Some("ann"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_of_a_version_that_was_not_read_is_a_conflict() {
+    let pair = Pair::new();
+    let error = pair.lock("ann").update("1:0-", foreign("ann", 0)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+}
