@@ -38,10 +38,8 @@ impl World {
         let caches = self.fleets.iter().flat_map(|fleet| &fleet.caches);
         let mut well = caches.filter(|cache| cache.kind() == CONFIG_MAPS);
         let shown = well.try_for_each(|cache| cache.settled());
-        let mut book = self.ledger.book();
-        let looked = undisturbed(shown.and_then(|()| book.settled_of(CONFIG_MAPS)));
-        book.note(looked);
-        drop(book);
+        let told = shown.and_then(|()| self.ledger.book().settled_of(CONFIG_MAPS));
+        self.ledger.book().note(undisturbed(told));
         self.settle().await;
     }
 
