@@ -75,7 +75,7 @@ impl<K: Resource> Store<K> {
 
     /// The same cache, without keeping its informer going: once nobody else uses it, it shows what
     /// it showed last. For whoever is held by the informer itself, such as a listener that is
-    /// [kept](crate::informer::Registration::keep) and reads the cache that it listens to: with an
+    /// kept (`Registration::keep`) and reads the cache that it listens to: with an
     /// ordinary store in hand the two would keep each other for as long as the registry runs.
     #[must_use]
     pub fn unheld(&self) -> Self {
