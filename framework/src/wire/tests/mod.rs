@@ -15,7 +15,7 @@ use strict::Strict;
 /// Objects as API servers write them: an item of a list, an object of a watch, a custom resource.
 fn originals() -> Vec<Value> {
     let fields =
-        json!([{"manager": "kubelet", "fieldsV1": {"f:status": {"k:{[}": {"v": "}\"]"}}}}]);
+        json!([{"manager": "kubelet", "fieldsV1": {"f:status": {"k:{\"type\":\"}\"}": {}}}}]);
     vec![
         json!({"metadata": {"name": "web-1", "namespace": "shop", "uid": "3c1f-9", "resourceVersion": "8123",
                 "generation": 2, "labels": {"app": "web", "pod-template-hash": "7d9"},
@@ -79,7 +79,7 @@ fn cases(seed: u64) {
             }
         }
     }
-    assert!(good_keys > 8_000 && bad > 5_000, "{good_keys} of {good} good ones, {bad} bad ones");
+    assert!(good_keys > 4_000 && bad > 5_000, "{good_keys} of {good} good ones, {bad} bad ones");
 }
 
 #[test]
