@@ -226,6 +226,8 @@ impl Work<'_> {
     }
 
     fn index(&mut self, lookups: u64, events: u64) -> io::Result<()> {
+        let apps = self.args.objects.div_ceil(20);
+        let app = |at: u64| format!("app-{}", at.wrapping_mul(7919) % apps);
         // The first lookup may build the index.
         let each = self.subject.lookup(&app(0));
         self.mark()?;
@@ -234,15 +236,30 @@ impl Work<'_> {
             _ => Some(self.control.start(&format!("events count={events} window=0"))?),
         };
         let measured = Window::begin();
-        let (taken, found) = self.look_up(lookups, started.as_ref(), &measured);
+        let mut taken = Vec::new();
+        let mut found = 0;
+        for at in 0.. {
+            let is_done = match &started {
+                None => at >= lookups || at >= FEW && measured.wall() > LONG,
+                Some(started) => at % 64 == 0 && self.has(started),
+            };
+            if is_done || measured.wall() > PATIENCE {
+                break;
+            }
+            let name = app(at);
+            let begun = Instant::now();
+            found += self.subject.lookup(&name);
+            taken.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        }
         let wall = measured.wall();
         self.check(&format!("events={events}"))?;
         if each != 20 || found != each * taken.len() {
-            let looked = taken.len();
             return Err(io::Error::other(format!(
-                "{looked} lookups found {found} objects, the first {each} of 20: void"
+                "{} lookups found {found} objects, the first {each} of 20: void",
+                taken.len()
             )));
         }
+        taken.sort_unstable();
         let name = if events > 0 { "index_loaded" } else { "index" };
         Line::of(name)
             .with("lookups", taken.len())
@@ -253,33 +270,6 @@ impl Work<'_> {
             .with("events_per_s", events as f64 / wall.as_secs_f64())
             .print();
         Ok(())
-    }
-
-    /// Looks up one app after another, so many times or until what was started has arrived; how long
-    /// each took, sorted, and what was found in all.
-    fn look_up(
-        &self,
-        lookups: u64,
-        started: Option<&Started>,
-        measured: &Window,
-    ) -> (Vec<u64>, usize) {
-        let apps = self.args.objects.div_ceil(20);
-        let (mut taken, mut found) = (Vec::new(), 0);
-        for at in 0_u64.. {
-            let is_done = match started {
-                None => at >= lookups || at >= FEW && measured.wall() > LONG,
-                Some(started) => at % 64 == 0 && self.has(started),
-            };
-            if is_done || measured.wall() > PATIENCE {
-                break;
-            }
-            let name = app(at.wrapping_mul(7919) % apps);
-            let begun = Instant::now();
-            found += self.subject.lookup(&name);
-            taken.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        }
-        taken.sort_unstable();
-        (taken, found)
     }
 
     fn idle(&mut self, seconds: u64) {
@@ -416,10 +406,6 @@ impl Work<'_> {
     fn each(&self, resident: u64) -> f64 {
         resident.saturating_sub(self.start) as f64 / 1e3 / self.args.objects as f64
     }
-}
-
-fn app(number: u64) -> String {
-    format!("app-{number}")
 }
 
 /// Fails unless there was one for each, give or take one in a hundred.
