@@ -290,7 +290,9 @@ mod tests {
         let clock = Clock::system();
         let limiter = default_controller_rate_limiter::<&'static str>(clock);
         assert_eq!(millis(&limiter, "one", 5), [5, 10, 20, 40, 80]);
-        (0..95).for_each(|_| drop(limiter.when(&"other")));
+        for _ in 0..95 {
+            limiter.when(&"other");
+        }
         assert_eq!(millis(&limiter, "third", 1), [100], "the bucket is empty");
         assert_eq!(limiter.num_requeues(&"one"), 5);
         limiter.forget(&"one");

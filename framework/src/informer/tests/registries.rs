@@ -309,7 +309,7 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
         let informer = servers.registry.informer::<ConfigMap>();
         let store = if is_held { informer.store() } else { informer.store().unheld() };
         let memory = Arc::downgrade(&informer.lease.core().store);
-        (informer.on_change(move |_| drop(store.len())), memory)
+        (informer.on_change(move |_| _ = store.len()), memory)
     };
     let caches = || servers.registry.status().len();
     // A registration that is dropped takes its listener along, and what that holds.
