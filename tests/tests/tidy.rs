@@ -80,7 +80,7 @@ fn store_and_delta_know_no_runtime_and_no_sockets() {
             continue;
         }
         // Where tasks meet, they wait: for each other, and for nothing else.
-        let is_meeting_place = ["delta/handoff.rs", "delta/shared.rs"]
+        let is_meeting_place = ["delta/batches.rs", "delta/handoff.rs", "delta/shared.rs"]
             .iter()
             .any(|meeting_place| file.ends_with(meeting_place));
         let waits = [".await", "async fn"];

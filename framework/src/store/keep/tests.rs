@@ -260,8 +260,11 @@ fn an_object_that_does_not_decode_is_tried_once_a_version_in_every_form() {
             let read =
                 || store.get(&key).expect("it is there").get().map(|view| view.priority.clone());
             let first = read().expect_err("a number is no text").message;
+            let tries = DECODES.get();
+            // By the scanner, and by serde_json for its words.
+            assert!((1..=2).contains(&tries), "{tries}");
             assert!((0..5).all(|_| read().is_err_and(|invalid| invalid.message == first)));
-            assert_eq!(DECODES.get(), 1, "version {version}");
+            assert_eq!(DECODES.get(), tries, "version {version}");
         }
         assert!(
             Store::<PodView>::new(Arc::clone(&core)).list()[0].get().is_ok(),
