@@ -1,11 +1,11 @@
 //! Decodes a type that reads few members of a large object: the others are skipped by the scanner.
 //!
-//! A projection reads six fields of a Pod. serde_json goes through all the others token by token,
+//! A projection reads six fields of a Pod. `serde_json` goes through all the others token by token,
 //! which costs three times as much as finding their ends. So objects are gone through here as long
-//! as somebody looks for members in them, and each value that is wanted is given to serde_json. What
+//! as somebody looks for members in them, and each value that is wanted is given to `serde_json`. What
 //! is skipped is not checked for syntax beyond its brackets and quotes.
 //!
-//! Not here: error texts. Whatever does not decode is decoded again by serde_json, which says why.
+//! Not here: error texts. Whatever does not decode is decoded again by `serde_json`, which says why.
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
@@ -17,7 +17,7 @@ use super::scan::{Cursor, skip_space};
 
 type Error = serde_json::Error;
 
-/// Objects in objects that are gone through here; serde_json counts those below.
+/// Objects in objects that are gone through here; `serde_json` counts those below.
 const DEPTH: u8 = 16;
 
 /// Decodes a `T`; `None` when that fails, or when the text is unusual (escapes in names).
@@ -61,7 +61,7 @@ impl<'de> Value<'de> {
         Ok(read)
     }
 
-    /// By serde_json.
+    /// By `serde_json`.
     fn read<T>(
         &mut self,
         read: impl FnOnce(
@@ -81,7 +81,7 @@ fn unusual() -> Error {
     Error::custom("unusual JSON")
 }
 
-/// Hands a value to serde_json as what it was asked for.
+/// Hands a value to `serde_json` as what it was asked for.
 macro_rules! by_serde_json {
     ($($method:ident($($name:ident: $type:ty),*))*) => {
         $(fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, Error> {

@@ -42,7 +42,7 @@ async fn trace(seed: u64) -> Vec<String> {
     }
     // Failures, so that randomness counts.
     two.script(move |number, _| {
-        (number as u64 <= seed % 3).then(|| crate::reflector::script::Answer::Status(500, ""))
+        (number as u64 <= seed % 3).then_some(crate::reflector::script::Answer::Status(500, ""))
     });
     let seams =
         Seams { clock: Clock::system(), entropy: Entropy::seeded(seed), metrics: Metrics::new() };

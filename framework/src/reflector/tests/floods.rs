@@ -28,7 +28,9 @@ async fn b5_an_end_mark_without_a_version_ends_no_list() {
     let source = source();
     source.put(&map("a", "1")).unwrap();
     let mark = end_mark(9, "true").replace(r#""resourceVersion":"9""#, r#""resourceVersion":"""#);
-    source.script(move |number, _| (number == 0).then(|| hang(&[mark.clone()])).flatten());
+    source.script(move |number, _| {
+        (number == 0).then(|| hang(std::slice::from_ref(&mark))).flatten()
+    });
     let rig = Rig::synced(source, ReflectorOptions::new()).await;
     assert_eq!(versions(&rig.reads()), ["-", "-", "watch 11"]);
     assert_eq!(rig.store.len(), 1);

@@ -135,7 +135,7 @@ async fn a_page_that_does_not_come_is_given_up_after_half_a_minute() {
 async fn b4_a_page_that_is_followed_by_itself_fails_the_list() {
     let source = source().without_streaming_lists();
     let page = r#"{"metadata":{"resourceVersion":"7","continue":"again"},"items":[]}"#.to_owned();
-    source.script(move |_, _| body(&[page.clone()]));
+    source.script(move |_, _| body(std::slice::from_ref(&page)));
     let rig = Rig::start(source, ReflectorOptions::new());
     eventually("it has failed", || !rig.troubles.lock().is_empty()).await;
     assert_eq!(rig.reads().len(), 2);
