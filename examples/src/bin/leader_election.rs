@@ -5,9 +5,9 @@
 //! cargo run --bin leader_election -- --id=one
 //! ```
 //!
-//! Without a cluster the first process brings an API server, and prints what to run in a second
-//! terminal to start a rival. Stop the leader with Ctrl-C: the rival leads at once. Kill it: the rival
-//! leads when the lease has run out.
+//! Without a cluster this process serves one, and prints what to run in two other terminals: two
+//! rivals for a lease of their own. Stop the one that leads with Ctrl-C, and the other one leads at
+//! once. Kill it, and the other one leads when the lease has run out.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -51,8 +51,10 @@ impl Flags {
                     flags.lock = value.parse().map_err(|e: Error| e.to_string())?
                 }
                 "--hurry" => {
-                    let factor = value.parse().ok().filter(|factor| (1..=15).contains(factor));
-                    flags.hurry = factor.ok_or("--hurry is a number from 1 to 15")?;
+                    // A Lease holds whole seconds.
+                    let fits = |factor: &u32| (1..=15).contains(factor) && 60 % factor == 0;
+                    let factor = value.parse().ok().filter(fits);
+                    flags.hurry = factor.ok_or("--hurry divides 60 and is at most 15")?;
                 }
                 _ => return Err(Self::USAGE.to_owned()),
             }
@@ -80,7 +82,7 @@ impl Flags {
 #[tokio::main]
 async fn main() -> ExitCode {
     match run().await {
-        Ok(Outcome::Lost | Outcome::CutShort) => ExitCode::FAILURE,
+        Ok(Outcome::Lost | Outcome::CutShort | Outcome::Failed) => ExitCode::FAILURE,
         Ok(_) => ExitCode::SUCCESS,
         Err(text) => {
             eprintln!("{text}");
@@ -136,7 +138,10 @@ async fn connect() -> Result<(Client, Option<LocalCluster>), Error> {
     }
     let cluster = LocalCluster::start("leader-election").await?;
     let path = cluster.kubeconfig().display();
-    println!("no cluster is configured, so this process serves one; start a rival with");
-    println!("  KUBECONFIG={path} cargo run --bin leader_election -- --id=two");
+    println!("no cluster is configured, so this process serves one; start two rivals with");
+    for id in ["one", "two"] {
+        let program = "cargo run --bin leader_election -- --lease-lock-name=rivals";
+        println!("  KUBECONFIG={path} {program} --id={id}");
+    }
     Ok((cluster.client().clone(), Some(cluster)))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
@@ -14,7 +14,7 @@ use super::lock::ResourceLock;
 use super::machine::{Answer, Ask, Loss, Machine, Written};
 use super::settings::{JITTER, LeaderElection};
 use crate::client::Client;
-use crate::clock::Clock;
+use crate::clock::{Clock, Mark};
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
 use crate::seams::Seams;
@@ -36,7 +36,7 @@ pub enum Leadership {
     Ended,
 }
 
-/// Campaigns for a Lease. Cheap to clone; one process runs one campaign at a time.
+/// Campaigns for a Lease. Cheap to clone; all clones together run one campaign or term at a time.
 #[derive(Clone, Debug)]
 pub struct Elector {
     shared: Arc<Shared>,
@@ -48,20 +48,60 @@ struct Shared {
     written: Written,
     /// The gate of the running term.
     gate: Mutex<Option<LeaseGate>>,
+    /// One campaign or term at a time: a second one would take the first one's record for its own.
+    turn: Arc<Semaphore>,
     lock: Arc<dyn ResourceLock>,
     seams: Seams,
     status: watch::Sender<Leadership>,
 }
 
 /// Leadership, from its beginning to its end. It renews itself in the background; dropping it stops
-/// that, as a crash would.
+/// that: its gate closes, and the lease is left to expire, as after a crash.
 #[derive(Debug)]
 pub struct Term {
+    task: AbortOnDropHandle<Machine>,
+    finish: CancellationToken,
+    ending: Ending,
+    /// Given back last.
+    _turn: OwnedSemaphorePermit,
+}
+
+/// Ends a term, however it ends: nothing is written any more, and whoever works is told.
+#[derive(Debug)]
+struct Ending {
     gate: LeaseGate,
     lost: CancellationToken,
-    finish: CancellationToken,
-    task: AbortOnDropHandle<Machine>,
     shared: Arc<Shared>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.gate.close();
+        self.lost.cancel();
+        let shared = &self.shared;
+        *shared.gate.lock() = None;
+        shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
+        shared.status.send_if_modified(|status| {
+            let is_leading = *status == Leadership::Leading;
+            if is_leading {
+                *status = Leadership::Candidate { holder: None };
+            }
+            is_leading
+        });
+    }
+}
+
+/// Ends the renewing of a term, also by a panic: the gate closes before anybody hears of it.
+struct Unheld {
+    gate: LeaseGate,
+    lost: CancellationToken,
+}
+
+impl Drop for Unheld {
+    fn drop(&mut self) {
+        self.gate.close();
+        self.lost.cancel();
+    }
 }
 
 impl Elector {
@@ -81,8 +121,8 @@ impl Elector {
         Self::over(settings, lock, seams)
     }
 
-    /// An election by any lock, held as its [`identity`](ResourceLock::identity). Of the settings,
-    /// only name and durations count.
+    /// An election by any lock, held as its [`identity`](ResourceLock::identity). Namespace, identity
+    /// and kind of lock in the settings do not count.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] when the durations are not safe together.
@@ -104,6 +144,7 @@ impl Elector {
                 settings,
                 written: Written::default(),
                 gate: Mutex::new(None),
+                turn: Arc::new(Semaphore::new(1)),
                 lock,
                 seams,
                 status,
@@ -131,12 +172,23 @@ impl Elector {
         &self.shared.seams.clock
     }
 
-    /// Tries to get the Lease until it has it; `None` when `stop` came first.
+    /// Tries to get the Lease until it has it; `None` when `stop` came first. While a term of this
+    /// elector or of a clone lasts, it waits for the end of that.
     ///
     /// # Cancel safety
     /// Dropping it ends the campaign; a Lease won in that moment is left to expire.
     pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
         let shared = &self.shared;
+        let turn = tokio::select! {
+            biased;
+            () = stop.cancelled() => None,
+            // Never closed.
+            turn = Arc::clone(&shared.turn).acquire_owned() => turn.ok(),
+        };
+        let Some(turn) = turn else {
+            shared.status.send_replace(Leadership::Ended);
+            return None;
+        };
         let mut machine = Machine::new(
             self.identity().to_owned(),
             shared.settings.timing,
@@ -153,7 +205,7 @@ impl Elector {
                 () = shared.attempt(&mut machine) => {}
             }
             if let Some(sent) = machine.held() {
-                return Some(self.begin(machine, sent).await);
+                return Some(self.begin(machine, sent, turn));
             }
             shared.tell(&machine);
             tokio::select! {
@@ -167,7 +219,7 @@ impl Elector {
         }
     }
 
-    async fn begin(&self, machine: Machine, sent: crate::clock::Mark) -> Term {
+    fn begin(&self, machine: Machine, sent: Mark, turn: OwnedSemaphorePermit) -> Term {
         let shared = self.shared.clone();
         let settings = &shared.settings;
         let clock = shared.seams.clock.clone();
@@ -178,13 +230,12 @@ impl Elector {
         shared.status.send_replace(Leadership::Leading);
         let (lost, finish) = (CancellationToken::new(), CancellationToken::new());
         let task = AbortOnDropHandle::new(tokio::spawn({
-            let (shared, gate) = (shared.clone(), gate.clone());
-            let (lost, finish) = (lost.clone(), finish.clone());
+            let (shared, finish) = (shared.clone(), finish.clone());
+            let unheld = Unheld { gate: gate.clone(), lost: lost.clone() };
             async move {
                 let mut machine = machine;
-                shared.hold(&mut machine, &gate, &finish).await;
-                gate.close();
-                lost.cancel();
+                shared.hold(&mut machine, &unheld.gate, &finish).await;
+                drop(unheld);
                 machine
             }
         }));
@@ -192,31 +243,30 @@ impl Elector {
             let shared = shared.clone();
             async move { shared.event("became leader").await }
         });
-        Term { gate, lost, finish, task, shared }
+        Term { task, finish, ending: Ending { gate, lost, shared }, _turn: turn }
     }
 }
 
 impl Term {
     /// What writes of this term ask first.
     pub fn gate(&self) -> LeaseGate {
-        self.gate.clone()
+        self.ending.gate.clone()
     }
 
     /// Cancelled when leadership is lost: stop working at once.
     pub fn lost(&self) -> CancellationToken {
-        self.lost.clone()
+        self.ending.lost.clone()
     }
 
     /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
     /// back, so that another replica leads within seconds; without, it is left to expire.
     pub async fn end(self, all_ended: bool) {
-        let Self { gate, lost, finish, task, shared } = self;
-        let was_lost = lost.is_cancelled();
+        let Self { task, finish, ending, _turn } = self;
+        let was_lost = ending.lost.is_cancelled();
         finish.cancel();
         let machine = task.await;
-        gate.close();
-        shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
-        shared.status.send_replace(Leadership::Candidate { holder: None });
+        let shared = Arc::clone(&ending.shared);
+        drop(ending);
         let clock = shared.seams.clock.clone();
         let lease = shared.lock.describe();
         match machine {
@@ -300,9 +350,11 @@ impl Shared {
             Some(Ok(None)) => Answer::Missing,
             Some(Err(error)) => match error.kind() {
                 ErrorKind::Conflict | ErrorKind::AlreadyExists => Answer::Conflict,
-                ErrorKind::NotFound if *ask != Ask::Read => Answer::Conflict,
+                // Of a creation it means that there is no such namespace.
+                ErrorKind::NotFound if matches!(ask, Ask::Replace { .. }) => Answer::Conflict,
                 // A refusal after an attempt of ours that may have worked: the record tells.
-                _ if *ask != Ask::Read && matches!(error.code(), Some(404 | 409)) => {
+                _ if *ask != Ask::Read && error.code() == Some(409) => Answer::Conflict,
+                _ if matches!(ask, Ask::Replace { .. }) && error.code() == Some(404) => {
                     Answer::Conflict
                 }
                 _ => {

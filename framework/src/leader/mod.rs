@@ -34,6 +34,7 @@ pub use lock::{
 };
 pub use record::{LeaderElectionRecord, ObservedRecord};
 pub use run::{LeaderCallbacks, Outcome};
+pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
 
 #[cfg(test)]

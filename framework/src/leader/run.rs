@@ -3,22 +3,26 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
 
 use super::elector::{Elector, Leadership, Term};
 use super::gate::LeaseGate;
+use super::settings::LOST;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Started = Box<dyn FnOnce(LeaseGate, CancellationToken) -> Work + Send>;
 type Stopped = Box<dyn FnOnce() + Send>;
 type NewLeader = Box<dyn FnMut(&str) + Send>;
 
-/// How long work may go on after leadership ended before it is dropped.
+/// How long work may go on after it was told to end before it is dropped.
 const DRAIN: Duration = Duration::from_secs(25);
 
 /// What to do as an election goes on.
@@ -40,6 +44,8 @@ pub enum Outcome {
     CutShort,
     /// The work ended by itself; the lease was given back.
     Finished,
+    /// The work panicked; the lease was given back.
+    Failed,
     /// Leadership was lost.
     Lost,
 }
@@ -70,7 +76,8 @@ impl LeaderCallbacks {
         self
     }
 
-    /// How long the work may take to end before it is dropped; default 25 s.
+    /// How long the work may take to end before it is dropped; default 25 s. After leadership was
+    /// lost it is 2 s at most, because another replica works soon.
     #[must_use]
     pub fn drain(mut self, limit: Duration) -> Self {
         self.drain = limit;
@@ -102,8 +109,11 @@ impl Herald {
         if self.told.as_ref() == Some(&leader) {
             return;
         }
-        if let Some(call) = &mut self.call {
-            call(&leader);
+        if let Some(mut call) = self.call.take() {
+            match catch_unwind(AssertUnwindSafe(|| call(&leader))) {
+                Ok(()) => self.call = Some(call),
+                Err(_) => error!("the callback about new leaders panicked; it is not called again"),
+            }
         }
         self.told = Some(leader);
     }
@@ -124,8 +134,8 @@ impl Elector {
     /// ended. Call it again to be a candidate again.
     ///
     /// The lock is given back only after the work has ended; see
-    /// [`release_on_cancel`](super::LeaderElection::release_on_cancel). A panic of the work counts as
-    /// its end.
+    /// [`release_on_cancel`](super::LeaderElection::release_on_cancel). Callbacks that panic end the
+    /// work, and nothing else.
     ///
     /// # Cancel safety
     /// Dropping it drops the work and leaves the lease to expire, as a crash would; `stopped` is not
@@ -145,7 +155,9 @@ impl Elector {
             Some(term) => self.lead(term, started, drain, &mut herald, stop).await,
         };
         herald.tell();
-        stopped();
+        if catch_unwind(AssertUnwindSafe(stopped)).is_err() {
+            error!("the callback about the end of leadership panicked");
+        }
         outcome
     }
 
@@ -157,31 +169,35 @@ impl Elector {
         herald: &mut Herald,
         stop: &CancellationToken,
     ) -> Outcome {
-        let (lost, end) = (term.lost(), CancellationToken::new());
-        let mut work = tokio_util::task::AbortOnDropHandle::new(tokio::spawn(started(
-            term.gate(),
-            end.clone(),
-        )));
+        let (lost, end, gate) = (term.lost(), CancellationToken::new(), term.gate());
+        let mut work = AbortOnDropHandle::new(tokio::spawn({
+            let end = end.clone();
+            async move { started(gate, end).await }
+        }));
         let outcome = tokio::select! {
             biased;
             () = lost.cancelled() => Outcome::Lost,
             () = stop.cancelled() => Outcome::Stopped,
             ended = &mut work => {
-                if let Err(panic) = ended {
-                    error!(%panic, "the work of a leader failed");
-                }
                 term.end(true).await;
-                return Outcome::Finished;
+                return ended.map_or_else(|panic| failed(&panic), |()| Outcome::Finished);
             }
             () = herald.follow() => Outcome::Stopped,
         };
         end.cancel();
-        let ended = self.clock().within(drain, &mut work).await.is_some();
+        let limit = if outcome == Outcome::Lost { drain.min(LOST) } else { drain };
+        let ended = self.clock().within(limit, &mut work).await;
         drop(work);
-        term.end(ended).await;
-        match outcome {
-            Outcome::Stopped if !ended => Outcome::CutShort,
-            outcome => outcome,
+        term.end(ended.is_some()).await;
+        match (outcome, ended) {
+            (Outcome::Stopped, None) => Outcome::CutShort,
+            (Outcome::Stopped, Some(Err(panic))) => failed(&panic),
+            (outcome, _) => outcome,
         }
     }
+}
+
+fn failed(panic: &JoinError) -> Outcome {
+    error!(%panic, "the work of a leader failed");
+    Outcome::Failed
 }

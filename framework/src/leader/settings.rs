@@ -9,6 +9,9 @@ use crate::error::{Error, ErrorKind};
 
 /// Waits between attempts are stretched by up to this factor, so that candidates spread out.
 pub(crate) const JITTER: f64 = 1.2;
+/// How long work may go on after leadership was lost: nothing of it can be written any more, and
+/// another replica works soon.
+pub(crate) const LOST: Duration = Duration::from_secs(2);
 /// What no duration may reach: the seconds that fit into a Lease.
 const LONGEST: Duration = Duration::from_secs(i32::MAX as u64);
 

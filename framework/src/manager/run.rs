@@ -23,12 +23,10 @@ use crate::controller::{ControllerRun, ControllerState, ErasedController};
 use crate::error::{Error, ErrorKind};
 use crate::events::{Recorder, Warning};
 use crate::informer::InformerRegistry;
-use crate::leader::{Elector, Leadership, Term};
+use crate::leader::{Elector, LOST, Leadership, Term};
 
 /// Beyond the drain time that a controller was given, for its own bookkeeping.
 const GRACE: Duration = Duration::from_secs(1);
-/// After leadership was lost nothing can be written: reconciles get this long to notice.
-const LOST: Duration = Duration::from_secs(2);
 
 /// How an operator ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -85,8 +85,10 @@ impl<T: Hash + Eq + Clone> ItemExponentialFailureRateLimiter<T> {
 impl<T: Hash + Eq + Clone + Debug + Send> RateLimiter<T> for ItemExponentialFailureRateLimiter<T> {
     fn when(&self, key: &T) -> Duration {
         let before = self.tries.next(key);
-        let factor = 1_u32.checked_shl(before).unwrap_or(u32::MAX);
-        self.base.saturating_mul(factor).min(self.max)
+        let base = self.base.as_nanos();
+        let nanos = if before < 64 { base.saturating_mul(1 << before) } else { base << 64 };
+        let seconds = u64::try_from(nanos / 1_000_000_000).unwrap_or(u64::MAX);
+        Duration::new(seconds, (nanos % 1_000_000_000) as u32).min(self.max)
     }
 
     fn forget(&self, key: &T) {
@@ -141,7 +143,7 @@ pub struct BucketRateLimiter {
 
 impl BucketRateLimiter {
     /// `per_second` tries a second with bursts of `burst`, at least one; the bucket begins full. A
-    /// rate that is zero, negative or no number counts as one try in a thousand seconds.
+    /// rate of less than one try in a thousand seconds, or that is no number, counts as that.
     pub fn new(per_second: f64, burst: u32, clock: Clock) -> Self {
         let rate = if per_second > 0.001 { per_second } else { 0.001 };
         let drip = Duration::from_secs_f64(1.0 / rate);

@@ -24,7 +24,7 @@ pub(super) fn about(client: &Client, regarding: ObjectReference, who: &str, note
         regarding: Some(regarding),
         reporting_controller: Some("windlass/leader-election".to_owned()),
         // The API server allows 128 bytes.
-        reporting_instance: Some(who.chars().take(120).collect()),
+        reporting_instance: Some(who[..who.floor_char_boundary(128)].to_owned()),
         type_: Some("Normal".to_owned()),
         ..Event::default()
     }

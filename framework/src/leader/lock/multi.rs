@@ -61,9 +61,18 @@ impl MultiLock {
     }
 
     async fn create(&self, record: LeaderElectionRecord) -> Result<ObservedRecord, Error> {
+        let second = self.secondary.get().await?;
+        if second.as_ref().is_some_and(|second| second.record.holder.is_some()) {
+            let text = format!("{} is held already", self.secondary.describe());
+            // The next read of a primary that is there tells by whom.
+            self.primary.create(record).await?;
+            return Err(Error::new(ErrorKind::Conflict, text));
+        }
         let primary = self.primary.create(record.clone()).await?;
-        // If it exists, the next read tells who holds it.
-        let secondary = self.secondary.create(record).await?;
+        let secondary = match second {
+            None => self.secondary.create(record).await?,
+            Some(free) => self.secondary.update(&free.version, record).await?,
+        };
         Ok(self.join(primary, Some(secondary)))
     }
 

@@ -102,12 +102,12 @@ async fn d2_losing_the_lease_ends_the_work_and_run_comes_back() {
 async fn work_that_ends_or_panics_gives_the_lease_back() {
     let bench = Bench::new();
     let (elector, _) = bench.elector("ann");
-    for work in ["ends", "panics"] {
+    for (work, outcome) in [("ends", Outcome::Finished), ("panics", Outcome::Failed)] {
         let callbacks = LeaderCallbacks::new(
             move |_, _| async move { assert_eq!(work, "ends", "a planted panic") },
             || {},
         );
-        assert_eq!(elector.run(callbacks, &bench.stop).await, Outcome::Finished);
+        assert_eq!(elector.run(callbacks, &bench.stop).await, outcome);
         assert_eq!(bench.store.holder(), None, "when the work {work}");
     }
 }
@@ -160,4 +160,130 @@ fn renewals_differ_even_when_the_wall_clock_is_set_back() {
         panic!("a leader renews");
     };
     assert!(next.renewed > record.renewed, "{:?} after {:?}", next.renewed, record.renewed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_campaign_of_one_elector_waits_for_the_end_of_the_first_term() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("ann");
+    let first = elector.campaign(&bench.stop).await.unwrap();
+    let second = tokio::spawn({
+        let (elector, stop) = (elector.clone(), bench.stop.clone());
+        async move { elector.campaign(&stop).await.is_some() }
+    });
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!second.is_finished(), "two terms at once");
+    assert!(first.gate().admit().is_ok());
+    first.end(true).await;
+    assert!(second.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_term_that_is_dropped_writes_no_more_and_nobody_calls_it_leading() {
+    let bench = Bench::new();
+    let (elector, seams) = bench.elector("ann");
+    let check = HealthzAdaptor::new(Duration::from_secs(20));
+    check.set_leader_election(elector.clone());
+    let term = elector.campaign(&bench.stop).await.unwrap();
+    let (gate, lost) = (term.gate(), term.lost());
+    drop(term);
+    assert!(gate.admit().is_err() && lost.is_cancelled());
+    assert_eq!(*elector.watch().borrow(), Leadership::Candidate { holder: None });
+    assert!(seams.metrics.encode().contains(r#"leader_election_master_status{name="ops"} 0"#));
+    tokio::time::sleep(Duration::from_secs(100)).await;
+    assert!(check.check().is_ok(), "a candidate is healthy");
+}
+
+/// A lock that panics once it is told to.
+#[derive(Debug)]
+struct Brittle {
+    handle: Handle,
+    breaks: AtomicBool,
+}
+
+impl ResourceLock for Brittle {
+    fn identity(&self) -> &str {
+        self.handle.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.handle.describe()
+    }
+
+    fn get(&self) -> LockFuture<'_, Option<ObservedRecord>> {
+        self.handle.get()
+    }
+
+    fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
+        self.handle.create(record)
+    }
+
+    fn update(
+        &self,
+        version: &str,
+        record: LeaderElectionRecord,
+    ) -> LockFuture<'_, ObservedRecord> {
+        assert!(!self.breaks.load(Ordering::Relaxed), "a planted panic");
+        self.handle.update(version, record)
+    }
+
+    fn record_event(&self, note: String) -> LockFuture<'_, ()> {
+        self.handle.record_event(note)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_panics_ends_the_term_and_tells_the_work() {
+    let bench = Bench::new();
+    let handle = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
+    let lock = Arc::new(Brittle { handle, breaks: AtomicBool::new(false) });
+    let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
+    let elector = Elector::over(LeaderElection::new("ops"), lock.clone(), seams).unwrap();
+    let log = Arc::new(Log::default());
+    let run = tokio::spawn({
+        let (callbacks, stop) = (callbacks(&log, Duration::ZERO), bench.stop.clone());
+        async move { elector.run(callbacks, &stop).await }
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    lock.breaks.store(true, Ordering::Relaxed);
+    assert_eq!(run.await.unwrap(), Outcome::Lost);
+    assert_eq!(log.all().last().map(String::as_str), Some("stopped"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_goes_on_for_two_seconds_at_most_after_leadership_was_lost() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("ann");
+    let log = Arc::new(Log::default());
+    let run = tokio::spawn({
+        let (callbacks, stop) = (callbacks(&log, Duration::from_secs(9)), bench.stop.clone());
+        async move { elector.run(callbacks, &stop).await }
+    });
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    bench.foreign("zed");
+    assert_eq!(run.await.unwrap(), Outcome::Lost);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(!log.all().contains(&"work ended".to_owned()), "{:?}", log.all());
+}
+
+#[tokio::test(start_paused = true)]
+async fn callbacks_that_panic_end_the_work_and_nothing_else() {
+    let bench = Bench::new();
+    let (elector, _) = bench.elector("ann");
+    let (told, count) = (Arc::new(Log::default()), Arc::new(AtomicU64::new(0)));
+    let callbacks =
+        LeaderCallbacks::new(|_, _| -> std::future::Ready<()> { panic!("a planted panic") }, {
+            let told = told.clone();
+            move || told.add("stopped")
+        })
+        .new_leader({
+            let count = count.clone();
+            move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+                panic!("another one")
+            }
+        });
+    assert_eq!(elector.run(callbacks, &bench.stop).await, Outcome::Failed);
+    assert_eq!((told.all().len(), count.load(Ordering::Relaxed)), (1, 1));
+    assert_eq!(bench.store.holder(), None, "given back");
 }
