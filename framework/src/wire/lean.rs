@@ -7,6 +7,8 @@
 //!
 //! Not here: error texts. Whatever does not decode is decoded again by `serde_json`, which says why.
 
+use std::cell::Cell;
+
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess,
@@ -22,15 +24,21 @@ const DEPTH: u8 = 16;
 
 /// Decodes a `T`; `None` when that fails, or when the text is unusual (escapes in names).
 pub(crate) fn decoded<T: DeserializeOwned>(text: &str) -> Option<T> {
-    let mut value = Value { text, start: skip_space(text.as_bytes(), 0), end: None, depth: DEPTH };
+    let odd = &Cell::new(false);
+    let start = skip_space(text.as_bytes(), 0);
+    let mut value = Value { text, odd, start, end: None, depth: DEPTH };
     let decoded = T::deserialize(&mut value).ok()?;
     let end = value.end()?;
-    (skip_space(text.as_bytes(), end) == text.len()).then_some(decoded)
+    // A field may have put up with an error of ours that `serde_json` would not have met.
+    let is_whole = !odd.get() && skip_space(text.as_bytes(), end) == text.len();
+    is_whole.then_some(decoded)
 }
 
 /// A value that begins at `start`; where it ends is known once somebody has read or skipped it.
 struct Value<'de> {
     text: &'de str,
+    /// Set when something is given up that `serde_json` may be able to read.
+    odd: &'de Cell<bool>,
     start: usize,
     end: Option<usize>,
     depth: u8,
@@ -49,13 +57,16 @@ impl<'de> Value<'de> {
     }
 
     fn members<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Error> {
-        let rest = self.text.get(self.start..).ok_or_else(unusual)?;
-        let cursor = Cursor::open(rest.as_bytes()).map_err(Error::custom)?;
-        let mut members = Members { text: rest, cursor, next: None, depth: self.depth - 1 };
+        let odd = self.odd;
+        let rest = self.text.get(self.start..).ok_or_else(|| unusual(odd))?;
+        let cursor = Cursor::open(rest.as_bytes()).map_err(|_| unusual(odd))?;
+        let depth = self.depth - 1;
+        let mut members = Members { text: rest, odd, cursor, next: None, depth };
         let read = visitor.visit_map(&mut members)?;
         // The visitor has seen all of them.
-        if members.next.is_some() || members.cursor.name().map_err(Error::custom)?.is_some() {
-            return Err(unusual());
+        let more = members.cursor.name().map_err(|_| unusual(odd))?.is_some();
+        if more || members.next.is_some() {
+            return Err(unusual(odd));
         }
         self.end = Some(self.start + members.cursor.close() + 1);
         Ok(read)
@@ -68,8 +79,9 @@ impl<'de> Value<'de> {
             &mut serde_json::Deserializer<serde_json::de::StrRead<'de>>,
         ) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let end = self.end().ok_or_else(unusual)?;
-        let text = self.text.get(self.start..end).ok_or_else(unusual)?;
+        let odd = self.odd;
+        let end = self.end().ok_or_else(|| unusual(odd))?;
+        let text = self.text.get(self.start..end).ok_or_else(|| unusual(odd))?;
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let value = read(&mut deserializer)?;
         deserializer.end()?;
@@ -77,7 +89,8 @@ impl<'de> Value<'de> {
     }
 }
 
-fn unusual() -> Error {
+fn unusual(odd: &Cell<bool>) -> Error {
+    odd.set(true);
     Error::custom("unusual JSON")
 }
 
@@ -108,7 +121,8 @@ impl<'de> Deserializer<'de> for &mut Value<'de> {
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        self.end().ok_or_else(unusual)?;
+        let odd = self.odd;
+        self.end().ok_or_else(|| unusual(odd))?;
         visitor.visit_unit()
     }
 
@@ -147,6 +161,7 @@ impl<'de> Deserializer<'de> for &mut Value<'de> {
 /// The members of an object.
 struct Members<'de> {
     text: &'de str,
+    odd: &'de Cell<bool>,
     cursor: Cursor<'de>,
     /// Where the value of the name that was read last begins.
     next: Option<usize>,
@@ -160,23 +175,26 @@ impl<'de> MapAccess<'de> for &mut Members<'de> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Error> {
-        let Some(name) = self.cursor.name().map_err(Error::custom)? else { return Ok(None) };
+        let odd = self.odd;
+        let Some(name) = self.cursor.name().map_err(|_| unusual(odd))? else { return Ok(None) };
         self.next = Some(name.value);
         let start = name.start + 1;
-        let name = self.text.get(start..start + name.name.len()).ok_or_else(unusual)?;
+        let name = self.text.get(start..start + name.name.len()).ok_or_else(|| unusual(odd))?;
         // Names with escapes are for serde_json; control characters are no JSON.
         if name.bytes().any(|byte| byte == b'\\' || byte < b' ') {
-            return Err(unusual());
+            return Err(unusual(odd));
         }
         let name: BorrowedStrDeserializer<'de, Error> = BorrowedStrDeserializer::new(name);
-        seed.deserialize(name.into_deserializer()).map(Some)
+        // A name that is read as a number is one for serde_json, too.
+        seed.deserialize(name.into_deserializer()).map(Some).inspect_err(|_| odd.set(true))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Error> {
-        let start = self.next.take().ok_or_else(unusual)?;
-        let mut value = Value { text: self.text, start, end: None, depth: self.depth };
+        let odd = self.odd;
+        let start = self.next.take().ok_or_else(|| unusual(odd))?;
+        let mut value = Value { text: self.text, odd, start, end: None, depth: self.depth };
         let read = seed.deserialize(&mut value)?;
-        self.cursor.skip_to(value.end().ok_or_else(unusual)?);
+        self.cursor.skip_to(value.end().ok_or_else(|| unusual(odd))?);
         Ok(read)
     }
 }
@@ -261,6 +279,26 @@ mod tests {
         ] {
             assert_eq!(decoded::<Few>(text), None, "{text}");
         }
+    }
+
+    /// Takes what does not decode for nothing.
+    struct Lenient<K: Ord>(BTreeMap<K, Json>);
+
+    impl<'de, K: Deserialize<'de> + Ord> Deserialize<'de> for Lenient<K> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            Ok(Self(BTreeMap::deserialize(deserializer).unwrap_or_default()))
+        }
+    }
+
+    #[test]
+    fn a_field_that_puts_up_with_errors_is_left_to_serde_json_when_there_was_one() {
+        let numbers: Lenient<u32> = serde_json::from_str(r#"{"1":2}"#).expect("a number");
+        assert_eq!(numbers.0[&1], 2);
+        assert!(decoded::<Lenient<u32>>(r#"{"1":2}"#).is_none());
+        let escaped: Lenient<String> = serde_json::from_str(r#"{"\u0061":2}"#).expect("a name");
+        assert_eq!(escaped.0["a"], 2);
+        assert!(decoded::<Lenient<String>>(r#"{"\u0061":2}"#).is_none());
+        assert!(decoded::<Lenient<String>>(r#"{"a":2}"#).is_some());
     }
 
     #[test]
