@@ -10,10 +10,10 @@ use std::fmt::{self, Debug};
 use std::hash::Hash;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::clock::Clock;
+use crate::sync::Mutex;
 
 /// Decides how long a key waits: client-go's `TypedRateLimiter`.
 pub trait RateLimiter<T>: Debug + Send + Sync {

@@ -27,8 +27,10 @@ pub mod clock {
     static BEGIN: OnceLock<Instant> = OnceLock::new();
 
     #[derive(Clone)]
+    #[derive(Debug)]
     pub struct Clock(Arc<State>);
 
+    #[derive(Debug)]
     struct State {
         passed: Mutex<Duration>,
         moved: Notify,
