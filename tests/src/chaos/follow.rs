@@ -145,6 +145,11 @@ impl Target for Producer {
                 let is_gone = |key: &&ObjectKey| step == Step::Absent || !self.shown.contains(key);
                 let gone: Vec<_> = self.known.keys().filter(is_gone).cloned().collect();
                 gone.iter().for_each(|key| self.remove(key, version));
+                if step == Step::Absent {
+                    // The version is that of what was read last, which may be later than a restored
+                    // backup's. Nothing that was under way is read after an absence, only lists.
+                    self.newest.clear();
+                }
             }
             Step::NewEpoch => self.epoch += 1,
             Step::Reached | Step::ListedInPart => {}
