@@ -23,9 +23,26 @@ pub(super) fn about(client: &Client, regarding: ObjectReference, who: &str, note
         reason: Some("LeaderElection".to_owned()),
         regarding: Some(regarding),
         reporting_controller: Some("windlass/leader-election".to_owned()),
-        // The API server allows 128 bytes.
-        reporting_instance: Some(who[..who.floor_char_boundary(128)].to_owned()),
+        reporting_instance: Some(instance(who)),
         type_: Some("Normal".to_owned()),
         ..Event::default()
+    }
+}
+
+/// The API server allows 128 bytes.
+fn instance(who: &str) -> String {
+    let fits = |(at, letter): &(usize, char)| at + letter.len_utf8() <= 128;
+    who.char_indices().take_while(fits).map(|(_, letter)| letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_in_any_script_fits_into_an_event() {
+        assert_eq!(instance("web-0_1f"), "web-0_1f");
+        assert_eq!(instance(&"ж".repeat(100)).len(), 128);
+        assert_eq!(instance(&"x".repeat(300)).len(), 128);
     }
 }
