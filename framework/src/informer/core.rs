@@ -40,6 +40,8 @@ pub(crate) struct Core {
     pub(super) audience: Audience,
     /// Is a batch in the store that listeners have not been told whole?
     pub(super) is_telling: AtomicBool,
+    /// Has a reflector's task ended that nobody stopped? Its scope is read no more.
+    pub(super) has_fallen: AtomicBool,
     pub(super) meter: Meter,
     pub(super) seams: Seams,
     pub(super) made_at: Instant,
@@ -88,6 +90,7 @@ impl Core {
             scopes,
             audience: Audience::default(),
             is_telling: AtomicBool::new(false),
+            has_fallen: AtomicBool::new(false),
             made_at: seams.clock.now(),
             seams,
             habits,
@@ -154,9 +157,10 @@ impl Core {
         // Listeners from before the start hear the first list as it comes.
         core.attend(&mut tasks);
         for (reflector, scope) in core.reflectors().into_iter().zip(&core.scopes) {
-            let (status, stop) = (Arc::clone(&scope.status), core.stop.clone());
+            let stop = core.stop.clone();
+            let fallen = Fallen { core: Arc::clone(core), status: Arc::clone(&scope.status) };
             tasks.spawn(async move {
-                let _fallen = Fallen { status, stop: stop.clone() };
+                let _fallen = fallen;
                 reflector.run(stop).await;
             });
         }
@@ -217,16 +221,17 @@ impl Core {
     }
 }
 
-/// Says so when a reflector's task ends and nobody stopped it.
+/// Says so when a reflector's task ends and nobody stopped it; the informer is not synced any more.
 struct Fallen {
+    core: Arc<Core>,
     status: Arc<Status>,
-    stop: CancellationToken,
 }
 
 impl Drop for Fallen {
     fn drop(&mut self) {
-        if !self.stop.is_cancelled() {
-            let why = "its task ended by a panic, of its source or of windlass: what is cached gets \
+        if !self.core.stop.is_cancelled() {
+            self.core.has_fallen.store(true, Ordering::SeqCst);
+            let why = "its task ended by a panic, of windlass or of what it calls: what is cached gets \
                        old until the informer is made anew; see the log, and restart the process";
             self.status.set(State::Degraded(why.to_owned()));
         }
