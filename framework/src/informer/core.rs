@@ -156,9 +156,9 @@ impl Core {
         let mut tasks = JoinSet::new();
         // Listeners from before the start hear the first list as it comes.
         core.attend(&mut tasks);
-        for (reflector, scope) in core.reflectors().into_iter().zip(&core.scopes) {
+        for (at, reflector) in core.reflectors().into_iter().enumerate() {
             let stop = core.stop.clone();
-            let fallen = Fallen { core: Arc::clone(core), status: Arc::clone(&scope.status) };
+            let fallen = Fallen::of(core, at);
             tasks.spawn(async move {
                 let _fallen = fallen;
                 reflector.run(stop).await;
@@ -222,9 +222,15 @@ impl Core {
 }
 
 /// Says so when a reflector's task ends and nobody stopped it; the informer is not synced any more.
-struct Fallen {
+pub(super) struct Fallen {
     core: Arc<Core>,
-    status: Arc<Status>,
+    scope: usize,
+}
+
+impl Fallen {
+    pub(super) fn of(core: &Arc<Core>, scope: usize) -> Self {
+        Self { core: Arc::clone(core), scope }
+    }
 }
 
 impl Drop for Fallen {
@@ -233,7 +239,9 @@ impl Drop for Fallen {
             self.core.has_fallen.store(true, Ordering::SeqCst);
             let why = "its task ended by a panic, of windlass or of what it calls: what is cached gets \
                        old until the informer is made anew; see the log, and restart the process";
-            self.status.set(State::Degraded(why.to_owned()));
+            if let Some(scope) = self.core.scopes.get(self.scope) {
+                scope.status.set(State::Degraded(why.to_owned()));
+            }
         }
     }
 }
