@@ -21,6 +21,7 @@ pub mod clock;
 pub mod entropy;
 pub mod error;
 pub mod metrics;
+mod panics;
 pub mod seams;
 mod sync;
 

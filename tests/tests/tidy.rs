@@ -9,6 +9,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("entropy", 0),
     ("error", 0),
     ("metrics", 0),
+    ("panics", 0),
     ("seams", 0),
     ("sync", 0),
     ("resource", 1),

@@ -3,8 +3,7 @@
 //! Whatever happens inside a step stays inside: a panic, a deadline and an error differ in metrics
 //! and logs only.
 
-use std::any::Any;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use super::pace::{Leave, Pace};
 use super::turn::{Cancel, Turn};
 use super::{Action, Failure};
 use crate::error::Error;
+use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::seams::Seams;
 use crate::workqueue::{Work, WorkQueue};
@@ -231,25 +231,6 @@ fn conclude_failure(work: Work<ObjectKey>, failure: &Failure) -> Ended {
 fn reconcile_id(seed: u64, turn: u64) -> u64 {
     let mixed = (seed ^ turn).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ (mixed >> 32)
-}
-
-/// A panic's payload.
-type Panic = Box<dyn Any + Send>;
-
-/// `future`, with a panic inside as an error. It is not polled again after one.
-async fn caught<F: Future>(future: F) -> Result<F::Output, Panic> {
-    let mut future = pin!(future);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-        Ok(poll) => poll.map(Ok),
-        Err(panic) => std::task::Poll::Ready(Err(panic)),
-    })
-    .await
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "with something other than a text".to_owned())
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub(crate) struct Core {
     pub(super) audience: Audience,
     /// Is a batch in the store that listeners have not been told whole?
     pub(super) is_telling: AtomicBool,
+    /// Has a reflector's task ended that nobody stopped? Its scope is read no more.
+    pub(super) has_fallen: AtomicBool,
     pub(super) meter: Meter,
     pub(super) seams: Seams,
     pub(super) made_at: Instant,
@@ -88,6 +90,7 @@ impl Core {
             scopes,
             audience: Audience::default(),
             is_telling: AtomicBool::new(false),
+            has_fallen: AtomicBool::new(false),
             made_at: seams.clock.now(),
             seams,
             habits,
@@ -153,10 +156,11 @@ impl Core {
         let mut tasks = JoinSet::new();
         // Listeners from before the start hear the first list as it comes.
         core.attend(&mut tasks);
-        for (reflector, scope) in core.reflectors().into_iter().zip(&core.scopes) {
-            let (status, stop) = (Arc::clone(&scope.status), core.stop.clone());
+        for (at, reflector) in core.reflectors().into_iter().enumerate() {
+            let stop = core.stop.clone();
+            let fallen = Fallen::of(core, at);
             tasks.spawn(async move {
-                let _fallen = Fallen { status, stop: stop.clone() };
+                let _fallen = fallen;
                 reflector.run(stop).await;
             });
         }
@@ -217,18 +221,27 @@ impl Core {
     }
 }
 
-/// Says so when a reflector's task ends and nobody stopped it.
-struct Fallen {
-    status: Arc<Status>,
-    stop: CancellationToken,
+/// Says so when a reflector's task ends and nobody stopped it; the informer is not synced any more.
+pub(super) struct Fallen {
+    core: Arc<Core>,
+    scope: usize,
+}
+
+impl Fallen {
+    pub(super) fn of(core: &Arc<Core>, scope: usize) -> Self {
+        Self { core: Arc::clone(core), scope }
+    }
 }
 
 impl Drop for Fallen {
     fn drop(&mut self) {
-        if !self.stop.is_cancelled() {
-            let why = "its task ended by a panic, of its source or of windlass: what is cached gets \
+        if !self.core.stop.is_cancelled() {
+            self.core.has_fallen.store(true, Ordering::SeqCst);
+            let why = "its task ended by a panic, of windlass or of what it calls: what is cached gets \
                        old until the informer is made anew; see the log, and restart the process";
-            self.status.set(State::Degraded(why.to_owned()));
+            if let Some(scope) = self.core.scopes.get(self.scope) {
+                scope.status.set(State::Degraded(why.to_owned()));
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! How one informer is doing, for readiness, for waiting with names, and for debug dumps.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -36,7 +37,8 @@ pub struct InformerStatus {
     pub info: ResourceInfo,
     /// May the operator be ready without it?
     pub is_optional: bool,
-    /// Has the first list been applied and handed to listeners? False while the kind is absent.
+    /// Has the first list been applied and handed to listeners? False while the kind is absent, and
+    /// when a task that reads it has fallen.
     pub synced: bool,
     /// What it is doing or waiting for; the last error, if one is in force.
     pub state: String,
@@ -100,7 +102,9 @@ impl Core {
             name: self.name.clone(),
             info: self.store.info().clone(),
             is_optional: self.options.is_optional,
-            synced: self.progress.is_listed() && self.progress.now() == Synced::Done,
+            synced: self.progress.is_listed()
+                && self.progress.now() == Synced::Done
+                && !self.has_fallen.load(Ordering::SeqCst),
             state: self.state(),
             objects: self.store.seen_len(),
             invalid: self.store.invalid(),

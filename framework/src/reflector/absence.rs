@@ -13,8 +13,10 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// served in steps. It doubles up to [`PAUSE`].
 const FOUND_PAUSE: Duration = Duration::from_millis(250);
 
-/// So often in a row a 404 is not believed, while discovery has the kind: for about 6 s.
-const MOST_DOUBTS: u32 = 3;
+/// So long a 404 is not believed, unless discovery was read and does not have the kind.
+const DOUBTED_FOR: Duration = Duration::from_secs(10);
+/// Pause between two requests meanwhile, give or take a half.
+const DOUBT_PAUSE: Duration = Duration::from_secs(1);
 
 /// The kind is not served.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(super) struct Absence {
     /// Times that the kind was found and the list contradicted.
     contradictions: u32,
     was_found: bool,
+    /// Did a list show objects since, and not come to its end?
+    has_listed: bool,
 }
 
 impl<T: Target> Reflector<T> {
@@ -41,33 +45,63 @@ impl<T: Target> Reflector<T> {
     /// server sticks to it.
     pub(super) async fn doubt(&mut self, setback: Setback) -> Setback {
         let Setback::Absent(why) = setback else {
-            self.doubts = 0;
+            self.doubted_since = None;
             return setback;
         };
         let is_news = self.absence.is_none() && self.position.newest().is_some();
-        if !is_news || self.doubts >= MOST_DOUBTS {
+        // Before the question, which may take long: one 404 is not enough.
+        let now = self.seams.clock.now();
+        if !is_news || self.doubted_since.is_some_and(|since| now >= since + DOUBTED_FOR) {
             return Setback::Absent(why);
         }
-        let served = self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await;
-        if served != Some(Served::Yes) {
-            return Setback::Absent(why);
+        self.doubted_since.get_or_insert(now);
+        match self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await {
+            Some(Served::No) => Setback::Absent(why),
+            Some(Served::Yes) => {
+                Setback::Doubted(format!("{why}, although its discovery has the kind"))
+            }
+            Some(Served::Unknown) | None => {
+                Setback::Doubted(format!("{why}, and its discovery does not confirm it"))
+            }
         }
-        self.doubts += 1;
-        Setback::Failed(format!("{why}, although its discovery has the kind"))
+    }
+
+    /// The pause before a request that tells whether a 404 is meant.
+    pub(super) fn doubt_pause(&self) -> Duration {
+        DOUBT_PAUSE / 2 + self.backoff.jitter(DOUBT_PAUSE)
+    }
+
+    /// The pause after a failure. An absent kind is not lost sight of for longer because the server
+    /// fails in another way meanwhile.
+    pub(super) fn pause(&mut self) -> Duration {
+        let pause = self.backoff.pause(self.lived);
+        if self.absence.is_some() { pause.min(PAUSE) } else { pause }
+    }
+
+    /// A list begins; what the one before has shown counts.
+    pub(super) fn note_listed(&mut self) {
+        let has_listed = self.listed > 0;
+        if let Some(absence) = &mut self.absence {
+            absence.has_listed |= has_listed;
+        }
     }
 
     /// An absent kind has no objects, and may come any time. Returns the pause before the next look.
     pub(super) fn absent(&mut self, why: String) -> Duration {
-        if !matches!(self.status.get(), State::Absent(_)) {
+        self.note_listed();
+        let has_listed = self.absence.as_ref().is_some_and(|absence| absence.has_listed);
+        if has_listed || !matches!(self.status.get(), State::Absent(_)) {
             self.target.list_begins();
             let version = self.position.newest().unwrap_or_default();
             self.target.reached(Step::Absent, version);
+            self.listed = 0;
         }
+        self.doubted_since = None;
         self.status.set(State::Absent(why.clone()));
         let before = self.absence.take();
         let was_found = before.as_ref().is_some_and(|absence| absence.was_found);
         let contradictions = before.filter(|_| was_found).map_or(0, |a| a.contradictions + 1);
-        self.absence = Some(Absence { why, contradictions, was_found: false });
+        self.absence = Some(Absence { why, contradictions, was_found: false, has_listed: false });
         let bound = match contradictions {
             0 => PAUSE,
             n => FOUND_PAUSE.saturating_mul(1 << n.min(8)).min(PAUSE),

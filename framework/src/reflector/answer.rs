@@ -15,9 +15,6 @@ impl<T: Target> Reflector<T> {
         if !matches!(setback, Setback::Internal(_)) {
             self.internal_since = None;
         }
-        if !matches!(setback, Setback::Absent(_)) {
-            self.absence = None;
-        }
         match setback {
             Setback::Ended => None,
             Setback::NewEpoch => self.list_again("new_epoch", None),
@@ -31,13 +28,18 @@ impl<T: Target> Reflector<T> {
             Setback::Internal(why) => Some(self.internal(why)),
             Setback::Stale { cause, why } => self.stale(cause, why),
             Setback::Throttled { after, why } => {
-                let pause = self.backoff.pause(self.lived);
+                let pause = self.pause();
                 let pause = pause + after.unwrap_or_default().min(LONGEST_RETRY_AFTER);
                 Some(self.trouble(State::Retrying(why), pause))
             }
             Setback::Refused { verb, why } => {
-                let pause = self.backoff.pause(self.lived);
+                let pause = self.pause();
                 Some(self.trouble(State::Degraded(self.missing(verb, &why)), pause))
+            }
+            Setback::Panicked(text) => Some(self.panicked(&text)),
+            Setback::Doubted(why) => {
+                let pause = self.doubt_pause();
+                Some(self.trouble(State::Retrying(why), pause))
             }
             Setback::Absent(why) => {
                 let pause = self.absent(why);
@@ -64,8 +66,21 @@ impl<T: Target> Reflector<T> {
                 self.broken_streams = 0;
             }
         }
-        let pause = self.backoff.pause(self.lived);
+        let pause = self.pause();
         self.trouble(state, pause)
+    }
+
+    /// Nothing is known of how far it came: everything is read anew.
+    fn panicked(&mut self, text: &str) -> Duration {
+        let what = &self.what;
+        tracing::error!(
+            resource = what,
+            text,
+            "reading panicked: a defect of its source or of windlass"
+        );
+        self.list_again("panicked", None);
+        let pause = self.pause();
+        self.trouble(State::Degraded("reading panicked; see the log".to_owned()), pause)
     }
 
     fn internal(&mut self, why: String) -> Duration {
@@ -93,7 +108,7 @@ impl<T: Target> Reflector<T> {
         if self.position.resume().is_none() {
             state = self.failed_list(state);
         }
-        let pause = self.backoff.pause(self.lived);
+        let pause = self.pause();
         let pause = self.trouble(state, pause);
         self.list_again(cause, Some(pause))
     }

@@ -5,9 +5,11 @@ use std::time::Duration;
 use http::Method;
 use http::header::{ACCEPT, HeaderValue};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::source::{ListWatch, Opening, Read, Served, Serving, tried};
 use crate::client::{Client, Prepared, Verb};
+use crate::error::Error;
 use crate::resource::ResourceInfo;
 
 /// A list may stream for so long; the reflector ends it much earlier when nothing comes.
@@ -92,25 +94,75 @@ impl ApiSource {
     }
 
     /// The document that says what a group version serves: small, open to every user, and up to date
-    /// before the aggregated one.
+    /// before the aggregated one. Where it is missing, something on the way may have said so: only
+    /// the list of groups, read, tells that the group version is not there.
     async fn look(&self) -> Served {
         let ResourceInfo { group, version, .. } = &self.info;
         let path = match &**group {
             "" => format!("/api/{version}"),
             group => format!("/apis/{group}/{version}"),
         };
+        match self.document::<Resources>(path).await {
+            Ok(there) => there.map_or(Served::Unknown, |there| there.serve(&self.info)),
+            Err(error) if error.is_not_found() && group.is_empty() => {
+                let versions = self.document::<Versions>("/api".to_owned()).await;
+                versions.ok().flatten().map_or(Served::Unknown, |there| there.lack(&self.info))
+            }
+            Err(error) if error.is_not_found() => {
+                let groups = self.document::<Groups>("/apis".to_owned()).await;
+                groups.ok().flatten().map_or(Served::Unknown, |there| there.lack(&self.info))
+            }
+            Err(_) => Served::Unknown,
+        }
+    }
+
+    /// A document of discovery; `None` when what came is none.
+    async fn document<D: DeserializeOwned>(&self, path: String) -> Result<Option<D>, Error> {
         let what = format!("discover whether {} is served", self.info);
         let mut request = Prepared::get(path, what);
         request.timeout = Some(LOOK);
         request.background = true;
-        match self.client.send(request).await {
-            Ok(answer) => match serde_json::from_slice::<Resources>(&answer.body) {
-                Ok(there) => there.serve(&self.info),
-                Err(_) => Served::Unknown,
-            },
-            Err(error) if error.is_not_found() => Served::No,
-            Err(_) => Served::Unknown,
-        }
+        let answer = self.client.send(request).await?;
+        Ok(serde_json::from_slice(&answer.body).ok())
+    }
+}
+
+/// The versions of the core group.
+#[derive(Deserialize)]
+struct Versions {
+    versions: Vec<String>,
+}
+
+impl Versions {
+    fn lack(&self, info: &ResourceInfo) -> Served {
+        let is_there = self.versions.iter().any(|version| *version == *info.version);
+        if is_there { Served::Unknown } else { Served::No }
+    }
+}
+
+/// The other groups.
+#[derive(Deserialize)]
+struct Groups {
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    name: String,
+    versions: Vec<GroupVersion>,
+}
+
+#[derive(Deserialize)]
+struct GroupVersion {
+    version: String,
+}
+
+impl Groups {
+    fn lack(&self, info: &ResourceInfo) -> Served {
+        let mut groups = self.groups.iter().filter(|group| *group.name == *info.group);
+        let is_there = groups
+            .any(|group| group.versions.iter().any(|version| *version.version == *info.version));
+        if is_there { Served::Unknown } else { Served::No }
     }
 }
 

@@ -162,6 +162,7 @@ impl<T: Target> Reflector<T> {
 
     /// Begins a list that asks for `version`.
     pub(super) fn begin_list(&mut self, version: Option<String>) {
+        self.note_listed();
         self.target.list_begins();
         self.asked_version = version;
         self.unreadable = 0;
@@ -194,12 +195,22 @@ impl<T: Target> Reflector<T> {
         self.unpaged = false;
         self.needs_consistent = false;
         self.absence = None;
+        self.doubted_since = None;
         let metrics = &self.seams.metrics;
         metrics.observe(&names::INFORMER_LIST_SECONDS, &[&self.resource], now - self.list_began);
         metrics.record(&names::INFORMER_LIST_ITEMS, &[&self.resource], self.listed as f64);
         self.status.heard(now, true);
-        self.status.set(State::Watching);
+        self.status.set(self.in_step());
         Ok(())
+    }
+
+    /// What a reflector is that follows changes: well, unless deletions may have been missed.
+    pub(super) fn in_step(&self) -> State {
+        if self.again_at.is_none() {
+            return State::Watching;
+        }
+        let items = self.unreadable;
+        State::Degraded(format!("{items} items could not be taken: deletions may be missed"))
     }
 
     /// B8: proven by a consistent read only; any other is made again as one.

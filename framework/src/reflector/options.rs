@@ -10,6 +10,8 @@ pub(super) const PAGE: u32 = 500;
 const FRAME_LIMIT: usize = 16 * 1024 * 1024;
 /// Shortest time after which a watch asks the server to end it.
 const MIN_WATCH_TIMEOUT: Duration = Duration::from_secs(300);
+/// The longest such time: servers end watches within hours, and what waits for one is kept so long.
+const MAX_WATCH_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// How a reflector reads; the defaults are right for nearly everybody.
 ///
@@ -101,10 +103,11 @@ impl ReflectorOptions {
     }
 
     /// Each watch asks the server to end it after this and up to twice this, so that clients spread
-    /// over servers. Default and least: 5 min; what is shorter is raised to it.
+    /// over servers. Default and least: 5 min; what is shorter is raised to it, and what is longer
+    /// than a day is cut to it.
     #[must_use]
     pub fn min_watch_timeout(mut self, timeout: Duration) -> Self {
-        self.min_watch_timeout = timeout.max(MIN_WATCH_TIMEOUT);
+        self.min_watch_timeout = timeout.clamp(MIN_WATCH_TIMEOUT, MAX_WATCH_TIMEOUT);
         self
     }
 

@@ -17,6 +17,7 @@ use super::setback::Setback;
 use super::target::{StoreTarget, Target};
 use super::{ListWatch, MOST_BROKEN_STREAMS, ReflectorOptions, State, Status};
 use crate::metrics::names;
+use crate::panics::{caught, panic_text};
 use crate::resource::{Resource, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::{self, Store};
@@ -104,8 +105,8 @@ pub struct Reflector<T> {
     pub(super) said_unexpected: bool,
     /// The kind is not served.
     pub(super) absence: Option<Absence>,
-    /// Times in a row that the server answered 404 for a kind that its discovery has.
-    pub(super) doubts: u32,
+    /// Since when the server answers 404 for what is cached, and is not believed.
+    pub(super) doubted_since: Option<Instant>,
     /// Since when watches end by internal errors.
     pub(super) internal_since: Option<Instant>,
     /// When a watch was last told that its version is too old, and the list followed at once.
@@ -198,7 +199,7 @@ impl<T: Target> Reflector<T> {
             unreadable: 0,
             said_unexpected: false,
             absence: None,
-            doubts: 0,
+            doubted_since: None,
             internal_since: None,
             expired_at: None,
             again_at: None,
@@ -245,7 +246,7 @@ impl<T: Target> Reflector<T> {
     }
 
     /// Runs until `stop`, which ends whatever request or pause is under way. Nothing that happens to
-    /// the source ends it.
+    /// the source ends it, and no panic of the source.
     ///
     /// # Cancel safety
     /// Dropping it ends it as `stop` does, but for the [`State::Stopped`] of its status.
@@ -263,8 +264,9 @@ impl<T: Target> Reflector<T> {
         self.resync_at = self.options.resync.map(|period| self.seams.clock.after(period));
         loop {
             self.lived = Duration::ZERO;
-            let setback = self.attempt().await;
-            let setback = self.doubt(setback).await;
+            let setback = caught(self.end())
+                .await
+                .unwrap_or_else(|panic| Setback::Panicked(panic_text(&*panic)));
             // Whatever was read before the end counts.
             self.target.room().await;
             if let Some(pause) = self.answer(setback) {
@@ -272,6 +274,12 @@ impl<T: Target> Reflector<T> {
                 self.seams.clock.sleep(pause).await;
             }
         }
+    }
+
+    /// The end of an attempt, as it is believed.
+    async fn end(&mut self) -> Setback {
+        let setback = self.attempt().await;
+        self.doubt(setback).await
     }
 
     async fn attempt(&mut self) -> Setback {

@@ -29,6 +29,10 @@ pub(crate) enum Setback {
     Refused { verb: Option<Verb>, why: String },
     /// 404: the kind is not served.
     Absent(String),
+    /// 404, and what is cached is not given up yet: ask again soon.
+    Doubted(String),
+    /// A panic, of the source or of windlass; its text.
+    Panicked(String),
 }
 
 /// What was being done.

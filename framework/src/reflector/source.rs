@@ -54,7 +54,8 @@ pub trait ListWatch: Debug + Send + Sync + 'static {
     fn open(&self, read: Read) -> Opening<'_>;
 
     /// Is the kind served? Asked every 2.5 to 5 s while the source answers 404. Where that is not
-    /// known, which is the default, the list is tried instead.
+    /// known, which is the default, the list is tried instead. What is cached is given up at once
+    /// when the answer is [`Served::No`], and otherwise when the source has answered 404 for 10 s.
     fn is_served(&self) -> Serving<'_> {
         Box::pin(async { Served::Unknown })
     }

@@ -58,9 +58,18 @@ impl Stream {
         self.partial_since = is_inside.then(|| begun.unwrap_or(now));
     }
 
+    /// For `waited` the stream was not read: that is not the server's silence.
+    pub(super) fn excuse(&mut self, waited: Duration) {
+        self.last_frame += waited;
+        self.partial_since = self.partial_since.map(|since| since + waited);
+    }
+
     /// When the next frame must have come.
     pub(super) fn deadline(&self) -> Instant {
-        let patience = if self.is_listing { NO_PROGRESS } else { self.timeout + NO_PROGRESS };
+        let patience = match self.is_listing {
+            true => NO_PROGRESS,
+            false => self.timeout.saturating_add(NO_PROGRESS),
+        };
         let deadline = self.last_frame + patience;
         // A6: a frame that drips in is a connection that hangs.
         self.partial_since.map_or(deadline, |since| deadline.min(since + NO_PROGRESS))
@@ -86,7 +95,7 @@ impl Stream {
 
     /// For how long nothing complete has come.
     pub(super) fn quiet(&self, now: Instant) -> Duration {
-        now - self.last_frame
+        now.saturating_duration_since(self.last_frame)
     }
 
     /// Did it end before it could tell anything?

@@ -11,8 +11,8 @@ use super::setback::{During, Setback, judge};
 use super::source::{Chunks, Read, tried};
 use super::stream::Stream;
 use super::target::{Seen, Step, Target};
-use super::{NO_PROGRESS, Reflector, State};
-use crate::client::Verb;
+use super::{NO_PROGRESS, Reflector};
+use crate::client::{Verb, at_once};
 use crate::error::Error;
 use crate::metrics::names;
 use crate::wire::{EventType, Frame, FrameDecoder, Malformed, Part, Skim};
@@ -75,7 +75,7 @@ impl<T: Target> Reflector<T> {
                 Some(next) => self.arrived(next, chunks, &mut frames, stream).await,
                 None => {
                     let outcome = match clock.now() >= due {
-                        true => self.look_up(stream).await,
+                        true => self.look_up(stream, clock.now()).await,
                         false => Ok(()),
                     };
                     armed = self.wake(stream);
@@ -118,10 +118,21 @@ impl<T: Target> Reflector<T> {
         if has_advanced && let Some(version) = self.position.resume() {
             self.target.reached(Step::Reached, version);
         }
-        self.target.room().await;
+        self.room(stream).await;
         outcome?;
         // While a server floods the stream the timer is never looked at.
-        if now >= self.wake(stream) { self.look_up(stream).await } else { Ok(()) }
+        if now >= self.wake(stream) { self.look_up(stream, now).await } else { Ok(()) }
+    }
+
+    /// Waits for room. The time that takes is not the server's.
+    async fn room(&mut self, stream: &mut Stream) {
+        let mut room = pin!(self.target.room());
+        // Nearly always there is some, and the clock is not asked.
+        if at_once(room.as_mut()).await.is_none() {
+            let began = self.seams.clock.now();
+            room.await;
+            stream.excuse(self.seams.clock.now() - began);
+        }
     }
 
     /// One piece.
@@ -145,9 +156,8 @@ impl<T: Target> Reflector<T> {
         outcome
     }
 
-    /// Something may be due, whether or not something came.
-    async fn look_up(&mut self, stream: &mut Stream) -> Result<(), Setback> {
-        let now = self.seams.clock.now();
+    /// Something may be due at `now`, when something came, or did not.
+    async fn look_up(&mut self, stream: &mut Stream, now: Instant) -> Result<(), Setback> {
         if self.again_at.is_some_and(|at| now >= at) {
             return Err(Setback::InPart);
         }
@@ -163,7 +173,7 @@ impl<T: Target> Reflector<T> {
             );
         }
         if self.resync_at.is_some_and(|at| now >= at) && !stream.is_listing {
-            self.resync().await?;
+            self.resync(stream).await?;
         }
         if now - stream.opened >= super::stream::VERY_SHORT {
             self.confirm(stream);
@@ -171,7 +181,7 @@ impl<T: Target> Reflector<T> {
         Ok(())
     }
 
-    async fn resync(&mut self) -> Result<(), Setback> {
+    async fn resync(&mut self, stream: &mut Stream) -> Result<(), Setback> {
         self.resync_at = self.options.resync.map(|period| self.seams.clock.after(period));
         if self.target.should_resync()
             && let Err(error) = self.target.resync()
@@ -179,14 +189,14 @@ impl<T: Target> Reflector<T> {
             let why = format!("the resync of {} failed: {error}", self.what);
             return Err(Setback::Stale { cause: "resync", why });
         }
-        self.target.room().await;
+        self.room(stream).await;
         Ok(())
     }
 
     /// A watch that was closed at once was never healthy: the state is not to flap.
     fn confirm(&self, stream: &mut Stream) {
         if !stream.is_confirmed && !stream.is_listing {
-            self.status.set(State::Watching);
+            self.status.set(self.in_step());
         }
         stream.is_confirmed = true;
     }

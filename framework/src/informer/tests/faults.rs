@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
+use crate::informer::core::Fallen;
 use crate::metrics::names;
 use crate::reflector::Opening;
 use crate::reflector::script::{Answer, bookmark, frame, status};
@@ -345,9 +346,9 @@ impl ListWatch for Fragile {
     }
 }
 
-/// A cache that nobody keeps in step any more must not look well.
+/// A defect of a source costs a list, not the cache.
 #[tokio::test(start_paused = true)]
-async fn a_source_that_panics_is_seen_in_the_status() {
+async fn a_source_that_panics_is_seen_in_the_status_and_read_again() {
     let fragile = Arc::new(Fragile(Server::new(), AtomicBool::new(false)));
     let source = Arc::clone(&fragile);
     let sources = Box::new(move |_: Selection<'_>| Arc::clone(&source) as Arc<dyn ListWatch>);
@@ -357,8 +358,23 @@ async fn a_source_that_panics_is_seen_in_the_status() {
     informer.synced().await.unwrap();
     fragile.1.store(true, Ordering::Relaxed);
     fragile.0.break_watches();
-    let is_told = || informer.status().state.contains("ended by a panic");
+    let is_told = || informer.status().state.contains("reading panicked; see the log");
     eventually("the status says so", is_told).await;
+    fragile.0.put("a", data("1"));
+    fragile.1.store(false, Ordering::Relaxed);
+    eventually("it goes on", || informer.store().len() == 1).await;
+    assert_eq!(fragile.0.lists(), 2, "nothing is taken for known after a panic");
+    assert!(informer.status().synced, "{:?}", informer.status());
     stop.cancel();
     task.await.unwrap();
+}
+
+/// A cache that nobody keeps in step any more must not look well.
+#[tokio::test(start_paused = true)]
+async fn an_informer_whose_reading_task_is_gone_is_not_synced() {
+    let rig = Rig::synced(Server::new()).await;
+    assert!(rig.status().synced);
+    drop(Fallen::of(rig.informer.lease.core(), 0));
+    let status = rig.status();
+    assert!(!status.synced && status.state.contains("ended by a panic"), "{status:?}");
 }

@@ -371,10 +371,10 @@ async fn b8_versions_that_go_backwards_begin_an_epoch_in_which_everything_is_rea
 
 /// A source that knows whether its kind is served, and counts the questions.
 #[derive(Debug)]
-struct Discovered {
-    source: MemorySource,
-    served: Mutex<Served>,
-    looks: Mutex<usize>,
+pub(super) struct Discovered {
+    pub(super) source: MemorySource,
+    pub(super) served: Mutex<Served>,
+    pub(super) looks: Mutex<usize>,
 }
 
 impl ListWatch for Discovered {

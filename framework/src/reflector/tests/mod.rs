@@ -22,6 +22,7 @@ use crate::resource::{ObjectKey, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::Store;
 
+mod absences;
 mod faults;
 mod floods;
 mod lists;

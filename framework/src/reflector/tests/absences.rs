@@ -1,0 +1,287 @@
+//! What is believed of a server that says less than it should: 404, half a list, other kinds, nothing
+//! while it is not read.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::pin::Pin;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+
+use super::faults::Discovered;
+use super::*;
+use crate::client::{BoxIo, Client, Connect};
+use crate::reflector::{ApiSource, Served};
+use crate::resource::Scope;
+
+type Documents = BTreeMap<&'static str, &'static str>;
+
+/// A server with these documents, and 404 for everything else.
+#[derive(Debug)]
+struct Gateway(Documents);
+
+impl Connect for Gateway {
+    fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        tokio::spawn(serve(theirs, self.0.clone()));
+        Box::pin(async { Ok(Box::new(ours) as BoxIo) })
+    }
+}
+
+async fn serve(mut io: DuplexStream, documents: Documents) {
+    let mut head = Vec::new();
+    while let Ok(byte) = io.read_u8().await {
+        head.push(byte);
+        if !head.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        let text = String::from_utf8(std::mem::take(&mut head)).expect("a head is text");
+        let path = text.split(' ').nth(1).expect("a request has a path");
+        let (code, body) = match documents.get(path) {
+            Some(body) => (200, *body),
+            None => (404, "not here"),
+        };
+        let length = body.len();
+        let answer = format!("HTTP/1.1 {code} X\r\ncontent-length: {length}\r\n\r\n{body}");
+        io.write_all(answer.as_bytes()).await.expect("the client listens");
+    }
+}
+
+/// B13: a balancer that answers 404 to everything empties no cache.
+#[tokio::test(start_paused = true)]
+async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
+    let of = |group: &str, plural: &str| ResourceInfo {
+        group: group.to_owned().into(),
+        version: "v1".into(),
+        kind: "Any".into(),
+        plural: plural.to_owned().into(),
+        scope: Scope::Namespaced,
+    };
+    let (pods, trips) = (of("", "pods"), of("example.dev", "trips"));
+    let groups = |text: &'static str| vec![("/apis", text)];
+    let cases = [
+        (&pods, vec![], Served::Unknown),
+        (&trips, vec![], Served::Unknown),
+        (&trips, groups("<html>"), Served::Unknown),
+        (&trips, groups(r#"{"groups":[]}"#), Served::No),
+        (
+            &trips,
+            groups(r#"{"groups":[{"name":"example.dev","versions":[{"version":"v2"}]}]}"#),
+            Served::No,
+        ),
+        (
+            &trips,
+            groups(r#"{"groups":[{"name":"example.dev","versions":[{"version":"v1"}]}]}"#),
+            Served::Unknown,
+        ),
+        (&trips, vec![("/apis/example.dev/v1", r#"{"resources":[]}"#)], Served::No),
+        (
+            &trips,
+            vec![("/apis/example.dev/v1", r#"{"resources":[{"name":"trips"}]}"#)],
+            Served::Yes,
+        ),
+        (&pods, groups(r#"{"groups":[]}"#), Served::Unknown),
+        (&pods, vec![("/api", r#"{"versions":["v1"]}"#)], Served::Unknown),
+        (&pods, vec![("/api", r#"{"versions":["v2"]}"#)], Served::No),
+    ];
+    for (info, documents, expected) in cases {
+        let gateway = Gateway(documents.iter().copied().collect());
+        let client = Client::over(Arc::new(gateway), seams());
+        let source = ApiSource::new(client, info.clone());
+        assert_eq!(source.is_served().await, expected, "{info} {documents:?}");
+    }
+}
+
+fn discovered(source: &MemorySource, served: Served) -> Arc<Discovered> {
+    let served = Mutex::new(served);
+    Arc::new(Discovered { source: source.clone(), served, looks: Mutex::default() })
+}
+
+fn not_found() -> Option<Answer> {
+    Some(Answer::status(404, "NotFound"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_a_404_is_doubted_for_ten_seconds_unless_discovery_confirms_it() {
+    let seconds = Duration::from_secs;
+    for served in [Served::Unknown, Served::Yes, Served::No] {
+        let source = source();
+        source.put(&map("a", "1")).unwrap();
+        let over = discovered(&source, served);
+        let rig = Rig::over(over, source, ReflectorOptions::new());
+        rig.watching().await;
+        if served != Served::No {
+            for _ in 0..3 {
+                tokio::time::sleep(seconds(180)).await;
+                rig.source.script(|_, _| not_found());
+                rig.source.close_watches();
+                tokio::time::sleep(seconds(9)).await;
+                assert!(matches!(rig.status.get(), State::Retrying(_)), "{:?}", rig.status.get());
+                rig.source.heal();
+                rig.watching().await;
+                assert_eq!((rig.store.len(), rig.lists()), (1, 1), "{served:?}");
+            }
+        }
+        tokio::time::sleep(seconds(180)).await;
+        rig.source.script(|_, _| not_found());
+        let asked = rig.source.requests().len();
+        rig.source.close_watches();
+        let took = eventually("it is believed", || rig.store.is_empty()).await;
+        if served == Served::No {
+            assert!(took < Duration::from_millis(100), "{took:?}");
+            continue;
+        }
+        assert!((seconds(10)..seconds(12)).contains(&took), "{served:?}: {took:?}");
+        let asked = rig.source.requests().len() - asked;
+        assert!((7..=21).contains(&asked), "{asked} requests in ten seconds");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_a_kind_that_is_back_is_found_within_five_seconds_of_another_failure() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    source.script(|_, _| Some(Answer::status(503, "ServiceUnavailable")));
+    let discovered = discovered(&source, Served::Yes);
+    let rig = Rig::over(Arc::clone(&discovered) as _, source, ReflectorOptions::new());
+    // Pauses of up to half a minute.
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    for _ in 0..8 {
+        rig.source.script(|_, _| not_found());
+        *discovered.served.lock() = Served::No;
+        rig.source.close_watches();
+        eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
+        let first = rig.source.requests().len();
+        rig.source.script(move |number, _| (number == first).then(|| Answer::status(503, "")));
+        *discovered.served.lock() = Served::Yes;
+        rig.watching().await;
+        let failed = rig.source.requests()[first].0;
+        assert!(failed.elapsed() <= Duration::from_secs(5), "{:?}", failed.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_what_half_a_list_of_an_absent_kind_has_shown_does_not_stay() {
+    let source = source();
+    for name in ["a", "b", "c"] {
+        source.put(&map(name, "1")).unwrap();
+    }
+    source.script(|_, _| not_found());
+    let rig = Rig::start(source, ReflectorOptions::new().streaming(false).page_size(2));
+    rig.asked(3).await;
+    let later = |read: &Read| matches!(read, Read::Page { continue_token: Some(_), .. });
+    rig.source.script(move |_, read| if later(read) { not_found() } else { None });
+    eventually("half a list comes", || rig.reads().iter().any(later)).await;
+    eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert_eq!(rig.store.len(), 0);
+    rig.source.heal();
+    eventually("it is found", || rig.store.len() == 3).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_of_another_kind_are_told_by_the_state_until_a_whole_list() {
+    let other = shown("s", 9, "1").replace("ConfigMap", "Secret");
+    for streams in [true, false] {
+        let source = source();
+        let pieces = match streams {
+            true => vec![frame("ADDED", &other), frame("ADDED", &other), end_mark(10, "true")],
+            false => vec![format!(
+                r#"{{"kind":"ConfigMapList","items":[{other},{other}],"metadata":{{"resourceVersion":"10"}}}}"#
+            )],
+        };
+        source.script(move |number, _| match (number, streams) {
+            (0, true) => hang(&pieces),
+            (0, false) => body(&pieces),
+            _ => None,
+        });
+        let rig = Rig::start(source, ReflectorOptions::new().streaming(streams));
+        let is_told = || {
+            let told = "2 items could not be taken: deletions may be missed";
+            matches!(rig.status.get(), State::Degraded(why) if why == told)
+        };
+        eventually("the state says so", is_told).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        rig.source.break_watches();
+        eventually("the watch breaks", || matches!(rig.status.get(), State::Retrying(_))).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        rig.source.put(&map("a", "1")).unwrap();
+        eventually("it goes on", || rig.value("a").is_some()).await;
+        assert!(is_told() && rig.lists() == 1, "{:?}", rig.status.get());
+        let waited = Instant::now();
+        rig.watching().await;
+        assert!(waited.elapsed() <= Duration::from_secs(300), "{:?}", waited.elapsed());
+        assert_eq!(rig.lists(), 2);
+    }
+}
+
+/// Takes its time when it was told of an object.
+#[derive(Default)]
+struct Slow(Option<Duration>);
+
+impl Target for Slow {
+    fn list_begins(&mut self) {}
+    fn listed(&mut self, _: &Seen<'_>) {
+        self.0 = Some(Duration::from_secs(40));
+    }
+    fn changed(&mut self, _: &Seen<'_>) {}
+    fn deleted(&mut self, _: &Seen<'_>) {}
+    fn kept(&mut self, _: &Seen<'_>) {}
+    fn reached(&mut self, _: Step, _: &str) {}
+    fn room(&mut self) -> impl Future<Output = ()> + Send {
+        let time = self.0.take();
+        async move {
+            if let Some(time) = time {
+                tokio::time::sleep(time).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_that_a_target_takes_is_not_counted_as_the_servers_silence() {
+    let source = source();
+    let objects = [frame("ADDED", &shown("a", 9, "1"))];
+    source.script(move |_, _| hang(&objects));
+    let reflector =
+        Reflector::new(info(), Arc::new(source.clone()), Slow::default()).seams(seams());
+    let status = reflector.status();
+    let stop = CancellationToken::new();
+    let task = tokio::spawn(reflector.run(stop.clone()));
+    tokio::time::sleep(Duration::from_secs(65)).await;
+    source.send(end_mark(10, "true"));
+    let watching = status.wait_for(|state| *state == State::Watching);
+    tokio::time::timeout(Duration::from_secs(1), watching).await.expect("the stream is read on");
+    assert_eq!(source.requests().len(), 1, "{:?}", source.requests());
+    stop.cancel();
+    task.await.unwrap();
+}
+
+/// Panics on the next request when it is told to.
+#[derive(Debug)]
+struct Once(MemorySource, Mutex<bool>);
+
+impl ListWatch for Once {
+    fn open(&self, read: Read) -> Opening<'_> {
+        assert!(!std::mem::take(&mut *self.1.lock()), "a defect of the source");
+        self.0.open(read)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_panics_is_listed_anew_after_a_pause() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    let over = Arc::new(Once(source.clone(), Mutex::new(false)));
+    let rig = Rig::over(Arc::clone(&over) as _, source, ReflectorOptions::new());
+    rig.watching().await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    *over.1.lock() = true;
+    rig.source.lose(Some("n"), "a");
+    rig.source.close_watches();
+    let took = eventually("what was missed is found", || rig.store.is_empty()).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    let trouble = rig.troubles.lock().pop().unwrap();
+    assert_eq!(trouble.state, State::Degraded("reading panicked; see the log".to_owned()));
+    rig.watching().await;
+    rig.stopped().await;
+}
