@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
+use crate::error::Error;
 use crate::informer::InformerRegistry;
 use crate::rbac::Rule;
 
@@ -49,7 +50,10 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
 
     /// Registers its informers, indexes and listeners; called once, before the caches start. Keys
     /// queue up from here on.
-    fn attach(&self, informers: &InformerRegistry);
+    ///
+    /// # Errors
+    /// An index that it was wired with cannot be built: it must not be started.
+    fn attach(&self, informers: &InformerRegistry) -> Result<(), Error>;
 
     /// Works on keys until `run.stop`, then drains; returns true when every reconcile ended within
     /// the drain. Called again after leadership was lost and won.

@@ -45,27 +45,20 @@ enum Door {
 /// The keys of one controller that wait for a namespace.
 #[derive(Default)]
 pub(super) struct Namespaces {
-    waiting: Mutex<BTreeMap<String, Waiting>>,
+    waiting: Mutex<Waiting>,
     /// So that a reconcile that never met this takes no lock.
     is_waited_for: AtomicBool,
     changed: Notify,
 }
 
-#[derive(Default)]
-struct Waiting {
-    /// With what was known of the namespace when the key began to wait.
-    keys: BTreeMap<ObjectKey, Door>,
-    /// What is known now.
-    door: Option<Door>,
-}
+/// By namespace, the keys that wait for it: each with the state for which it was tried last.
+type Waiting = BTreeMap<String, BTreeMap<ObjectKey, Door>>;
 
 /// A namespace under watch.
 struct Watched {
     informer: Informer<Namespace>,
     _listening: Registration,
     is_listed: bool,
-    /// The state for which keys were tried again last.
-    told: Option<Door>,
 }
 
 impl Namespaces {
@@ -78,15 +71,17 @@ impl Namespaces {
             return self.ended(key);
         }
         let mut waiting = self.waiting.lock();
+        // What the watch shows now may have come after this reconcile began: who did not wait
+        // before has seen what its own request was answered, and no more.
+        let seen = if obstacle.is_missing { Door::Absent } else { Door::Unknown };
+        let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned().unwrap_or(seen);
         remove(&mut waiting, key);
         if waiting.len() >= MOST_NAMESPACES && !waiting.contains_key(namespace) {
             return;
         }
-        let waiting = waiting.entry(namespace.to_owned()).or_default();
-        if waiting.keys.len() < MOST_KEYS {
-            let unread = if obstacle.is_missing { Door::Absent } else { Door::Unknown };
-            let began = waiting.door.clone().unwrap_or(unread);
-            waiting.keys.insert(key.clone(), began);
+        let keys = waiting.entry(namespace.to_owned()).or_default();
+        if keys.len() < MOST_KEYS {
+            keys.insert(key.clone(), tried);
         }
         self.is_waited_for.store(true, Ordering::SeqCst);
         self.changed.notify_one();
@@ -112,8 +107,8 @@ impl Namespaces {
         let mut watched = BTreeMap::new();
         loop {
             self.choose(&informers, &mut watched);
-            for (namespace, watched) in &mut watched {
-                self.look(namespace, watched, &queue);
+            for (namespace, watched) in &watched {
+                self.look(namespace, &watched.door(), &queue);
             }
             tokio::select! {
                 biased;
@@ -150,26 +145,27 @@ impl Namespaces {
         let listening = informer.listen().inline(Box::new(move |_| {
             waits.upgrade().iter().for_each(|waits| waits.changed.notify_one());
         }));
-        Watched { informer, _listening: listening, is_listed: false, told: None }
+        Watched { informer, _listening: listening, is_listed: false }
     }
 
-    /// Has the keys tried again for which the namespace went or came since they began to wait.
-    fn look(&self, namespace: &str, watched: &mut Watched, queue: &WorkQueue<ObjectKey>) {
-        let door = watched.door();
-        let mut all = self.waiting.lock();
-        let Some(waiting) = all.get_mut(namespace) else { return };
-        waiting.door = Some(door.clone());
-        if !matches!(door, Door::Absent | Door::Open(_)) || watched.told.as_ref() == Some(&door) {
+    /// Has the keys tried again that were not tried yet since the namespace went or came.
+    fn look(&self, namespace: &str, door: &Door, queue: &WorkQueue<ObjectKey>) {
+        if !matches!(door, Door::Absent | Door::Open(_)) {
             return;
         }
-        let due = waiting.keys.iter().filter(|(_, began)| **began != door);
-        let due: Vec<ObjectKey> = due.map(|(key, _)| key.clone()).collect();
-        drop(all);
+        let mut due = Vec::new();
+        let mut waiting = self.waiting.lock();
+        for (key, tried) in waiting.get_mut(namespace).into_iter().flatten() {
+            if tried != door {
+                tried.clone_from(door);
+                due.push(key.clone());
+            }
+        }
+        drop(waiting);
         if due.is_empty() {
             return;
         }
         tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
-        watched.told = Some(door);
         // They go on waiting until their reconciles end.
         queue.add_all(due);
     }
@@ -213,10 +209,10 @@ async fn first_list(watched: &BTreeMap<String, Watched>) -> String {
     .await
 }
 
-fn remove(waiting: &mut BTreeMap<String, Waiting>, key: &ObjectKey) {
-    waiting.retain(|_, waiting| {
-        waiting.keys.remove(key);
-        !waiting.keys.is_empty()
+fn remove(waiting: &mut Waiting, key: &ObjectKey) {
+    waiting.retain(|_, keys| {
+        keys.remove(key);
+        !keys.is_empty()
     });
 }
 
@@ -237,4 +233,83 @@ fn obstacle(failure: &Failure) -> Option<MissingNamespace<'_>> {
 fn is_label(name: &str) -> bool {
     let is_fine = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     !name.is_empty() && name.len() <= 63 && name.chars().all(is_fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::entropy::Entropy;
+    use crate::error::ApiStatus;
+    use crate::metrics::Metrics;
+    use crate::seams::Seams;
+    use crate::workqueue::QueueSettings;
+
+    struct Rig {
+        namespaces: Namespaces,
+        queue: WorkQueue<ObjectKey>,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let (clock, entropy) = (Clock::system(), Entropy::seeded(1));
+            let seams = Seams { clock, entropy, metrics: Metrics::new() };
+            let queue = WorkQueue::new(QueueSettings::new("site"), &seams);
+            Self { namespaces: Namespaces::default(), queue }
+        }
+
+        /// A reconcile of that object ends: its namespace was not there.
+        fn not_there(&self, name: &str) {
+            let answer = r#"{"code":404,"reason":"NotFound","message":"namespaces \"tn\" not found",
+                "details":{"name":"tn","kind":"namespaces"}}"#;
+            let status: ApiStatus = serde_json::from_str(answer).expect("a status");
+            self.namespaces
+                .failed(&key(name), &Failure::from(Error::from_status("try it", status)));
+        }
+
+        /// The keys that this state wakes.
+        fn woken(&self, door: &Door) -> Vec<String> {
+            self.namespaces.look("tn", door, &self.queue);
+            let mut woken = Vec::new();
+            while let Some(work) = self.queue.try_get() {
+                woken.push(work.key().name().to_owned());
+                work.done();
+            }
+            woken
+        }
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new(Some("shop"), name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b14_a_key_whose_reconcile_ends_after_the_namespace_came_is_woken_too() {
+        let (rig, open) = (Rig::new(), Door::Open("u1".to_owned()));
+        rig.not_there("a");
+        assert!(rig.woken(&Door::Absent).is_empty(), "it has seen that itself");
+        assert_eq!(rig.woken(&open), ["a"]);
+        // It was answered before the namespace came.
+        rig.not_there("b");
+        assert_eq!(rig.woken(&open), ["b"]);
+        // The server's memory lags: each state wakes a key once.
+        rig.not_there("a");
+        rig.not_there("b");
+        assert!(rig.woken(&open).is_empty());
+        assert_eq!(rig.woken(&Door::Absent), ["a", "b"]);
+        assert_eq!(rig.woken(&Door::Open("u2".to_owned())), ["a", "b"]);
+        rig.namespaces.ended(&key("a"));
+        assert_eq!(rig.woken(&open), ["b"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn b14_what_was_not_read_yet_wakes_no_key_and_is_no_news_later() {
+        let rig = Rig::new();
+        rig.not_there("a");
+        assert!(rig.woken(&Door::Unknown).is_empty());
+        rig.not_there("b");
+        assert!(rig.woken(&Door::Absent).is_empty(), "both have seen that themselves");
+        assert!(rig.woken(&Door::Closing).is_empty());
+        assert_eq!(rig.woken(&Door::Open("u1".to_owned())), ["a", "b"]);
+    }
 }

@@ -19,6 +19,7 @@ use super::step::{Memory, ObjectStep};
 use super::wiring::Finalizer;
 use super::worker::Worker;
 use super::{Reconciler, RetryPolicy};
+use crate::error::Error;
 use crate::events::Recorder;
 use crate::informer::{InformerRegistry, Registration};
 use crate::rbac::Rule;
@@ -58,6 +59,8 @@ struct Attached {
     meter: Meter,
     /// Keep the caches going and the keys coming.
     _sources: Vec<Registration>,
+    /// The first source that could not be had.
+    refused: Option<Error>,
 }
 
 impl<C: Reconciler> Handle<C> {
@@ -82,10 +85,14 @@ impl<C: Reconciler> Handle<C> {
             let meter = Meter::new(&seams.metrics, &plan.name, plan.workers);
             let echoes = Arc::clone(&self.memory.echoes);
             let mut sources = vec![sources::main::<C::Object>(informers, &queue, echoes)];
+            let mut refused = None;
             for source in &plan.sources {
-                sources.extend(source(informers, &queue, &self.memory.applied));
+                match source(informers, &queue, &self.memory.applied) {
+                    Ok(source) => sources.extend(source),
+                    Err(error) => refused = refused.or(Some(error)),
+                }
             }
-            Attached { queue, meter, _sources: sources }
+            Attached { queue, meter, _sources: sources, refused }
         })
     }
 
@@ -207,8 +214,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
         self.plan.rules.clone()
     }
 
-    fn attach(&self, informers: &InformerRegistry) {
-        self.attached(informers);
+    fn attach(&self, informers: &InformerRegistry) -> Result<(), Error> {
+        let Some(error) = &self.attached(informers).refused else { return Ok(()) };
+        let text = format!("controller {} cannot start: {error}", self.plan.name);
+        Err(Error::new(error.kind(), text))
     }
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {

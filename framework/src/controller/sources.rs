@@ -8,15 +8,21 @@ use std::sync::Arc;
 
 use super::applied::Applied;
 use super::echoes::Echoes;
+use crate::error::Error;
 use crate::informer::{Informer, InformerRegistry, Registration};
 use crate::owner::controller_key;
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::{Cached, Event, Index, IndexValue, Object};
 use crate::workqueue::WorkQueue;
 
-/// Connects one source to the queue, for as long as what it returns is held.
+/// Connects one source to the queue, for as long as what it returns is held. Fails when the source
+/// cannot be had as it was wired.
 pub(super) type Source = Box<
-    dyn Fn(&InformerRegistry, &WorkQueue<ObjectKey>, &Arc<Applied>) -> Option<Registration>
+    dyn Fn(
+            &InformerRegistry,
+            &WorkQueue<ObjectKey>,
+            &Arc<Applied>,
+        ) -> Result<Option<Registration>, Error>
         + Send
         + Sync,
 >;
@@ -70,25 +76,26 @@ pub(super) fn owned<K: Resource>(parent: ResourceInfo) -> Source {
         let told = informers.informer::<K>().listen().inline(Box::new(move |events| {
             queue.add_all(events.iter().flat_map(&concerned).flatten());
         }));
-        Some(told)
+        Ok(Some(told))
     })
 }
 
 /// Other objects: the keys that `mapper` makes of one are told.
 pub(super) fn watched<K: Resource>(mapper: fn(&Cached<K>) -> Vec<ObjectKey>) -> Source {
-    Box::new(move |informers, queue, _| Some(mapped(&informers.informer::<K>(), queue, mapper)))
+    Box::new(move |informers, queue, _| Ok(Some(mapped(&informers.informer::<K>(), queue, mapper))))
 }
 
 /// Other objects: those parents are told whose index values name one.
 pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(index: Index<P, V>) -> Source {
     Box::new(move |informers, queue, _| {
         let parents = informers.informer::<P>().store();
+        parents.ensure_index(index)?;
         let mapper = move |other: &Cached<K>| {
             let found = parents.by_text(index, other.key().name());
             let keys = found.iter().map(|parent| parent.key().clone());
             keys.filter(|key| near(key, other.key())).collect()
         };
-        Some(mapped(&informers.informer::<K>(), queue, mapper))
+        Ok(Some(mapped(&informers.informer::<K>(), queue, mapper)))
     })
 }
 
@@ -100,10 +107,8 @@ fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
 /// Builds an index early.
 pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
     Box::new(move |informers, _, _| {
-        if let Err(error) = informers.pinned::<K>().store().ensure_index(index) {
-            tracing::error!(%error, index = index.name(), "lookups by this index find nothing");
-        }
-        None
+        informers.pinned::<K>().store().ensure_index(index)?;
+        Ok(None)
     })
 }
 

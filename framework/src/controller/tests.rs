@@ -28,11 +28,12 @@ use crate::clock::Clock;
 use crate::conditions::{Conditions, met, unmet};
 use crate::entropy::Entropy;
 use crate::events::Normal;
-use crate::informer::InformerRegistry;
+use crate::informer::{CacheOptions, InformerRegistry};
 use crate::metrics::{Metrics, names};
 use crate::rbac::Owns;
-use crate::resource::ResourceExt;
+use crate::resource::{ResourceExt, ResourceInfo};
 use crate::seams::Seams;
+use crate::store::{Index, Representation};
 
 mod namespaces;
 
@@ -183,7 +184,7 @@ impl World {
     /// Running, and not waited for.
     async fn start_only(&self, handle: Arc<dyn ErasedController>) -> Running {
         let informers = InformerRegistry::new(self.client.clone(), vec![]);
-        handle.attach(&informers);
+        handle.attach(&informers).expect("it can be wired so");
         let stop = CancellationToken::new();
         tokio::spawn({
             let (informers, stop) = (informers.clone(), stop.clone());
@@ -608,6 +609,26 @@ async fn an_object_named_by_an_index_is_reconciled_when_what_it_names_changes() 
     world.maps().create(&child("settings", "x")).await.expect("created");
     running.settled().await;
     assert_eq!((sites.runs("home"), sites.runs("other")), (home + 1, other));
+}
+
+/// Its lookups would find nothing, and a reconciler would believe it.
+#[tokio::test(start_paused = true)]
+async fn a_controller_with_an_index_that_cannot_be_built_does_not_start() {
+    let world = World::start().await;
+    let by_config: Index<Site, String> = Index::on_path("config", &["spec", "config"]);
+    let wirings = [
+        Wiring::<Sites>::new().index(by_config),
+        Wiring::<Sites>::new().watches_by::<ConfigMap, _>(by_config),
+    ];
+    for wiring in wirings {
+        let informers = InformerRegistry::new(world.client.clone(), vec![]);
+        let options = CacheOptions::default().representation(Representation::Metadata);
+        informers.set_options(ResourceInfo::of::<Site>(), options).expect("it is not in use");
+        let refused = wiring.build(Sites::default()).attach(&informers).unwrap_err();
+        assert_eq!(refused.kind(), crate::ErrorKind::Usage);
+        let text = refused.to_string();
+        assert!(text.contains("controller site") && text.contains("spec.config"), "{text}");
+    }
 }
 
 /// The same kind as `Site`, with a schema that takes more than `Site` decodes.

@@ -138,7 +138,8 @@ impl<C: Reconciler> Wiring<C> {
     }
 
     /// Objects of kind `K`: a change of one reconciles the objects that name it, in the same
-    /// namespace if both are namespaced, by the values of `index`.
+    /// namespace if both are namespaced, by the values of `index`. When that cannot be built, the
+    /// controller does not start.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -150,6 +151,7 @@ impl<C: Reconciler> Wiring<C> {
     }
 
     /// Builds an index of the reconciled kind before the first reconcile instead of at its first use.
+    /// When it cannot be built, the controller does not start.
     pub fn index<V: IndexValue>(mut self, index: Index<C::Object, V>) -> Self {
         self.sources.push(sources::indexed(index));
         self

@@ -61,7 +61,7 @@ impl Core {
         self.meter.dropped(applied.dropped + merged);
         let now = self.seams.clock.now();
         let took = now.saturating_duration_since(began);
-        if took > SLOW && depth > SLOW_DEPTH {
+        if is_slow(took, depth) {
             self.report_slow(took, depth, applied.events.first());
         }
         self.measure_at(now);
@@ -140,6 +140,10 @@ impl Core {
     }
 }
 
+fn is_slow(took: Duration, depth: usize) -> bool {
+    took > SLOW && depth > SLOW_DEPTH
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,6 +191,9 @@ mod tests {
         for told in ["cache=\"configmaps\"", "object=a", "140ms", "depth=12"] {
             assert!(lines[0].contains(told), "{told}: {}", lines[0]);
         }
+        let slow = [(99, 50), (140, 10), (140, 11)]
+            .map(|(millis, depth)| is_slow(Duration::from_millis(millis), depth));
+        assert_eq!(slow, [false, false, true]);
         core.deliver(put(&core, "b"), 0);
         assert_eq!(captured.with("took long").len(), 1, "what is quick is not told");
     }

@@ -24,6 +24,8 @@ use crate::sync::{Mutex, Notify, Posted};
 const TAKEN: usize = 64;
 /// A call that takes longer blocks: later ones are made where that is in nobody's way.
 const SLOW: Duration = Duration::from_millis(10);
+/// Calls that together take longer block just as well.
+const SLOW_TOGETHER: Duration = Duration::from_millis(20);
 
 /// Called with a whole batch, where it is applied.
 pub(crate) type Inline = Box<dyn Fn(&[Event]) + Send + Sync>;
@@ -301,6 +303,9 @@ impl Listener {
             let listener = &ending.0;
             let Hearing::Queued { filled, .. } = &listener.hearing else { return };
             loop {
+                if stop.is_cancelled() || listener.is_removed() {
+                    return;
+                }
                 let items = listener.take();
                 if items.is_empty() {
                     tokio::select! {
@@ -320,9 +325,10 @@ impl Listener {
         }
     }
 
-    /// Tells one after the other; returns what is left when a call turns out to block.
+    /// Tells one after the other; returns what is left when the calls turn out to block.
     fn tell(&self, mut items: VecDeque<Item>, stop: &CancellationToken) -> VecDeque<Item> {
-        let mut before = self.clock.now();
+        let began = self.clock.now();
+        let mut before = began;
         while !self.is_slow.load(Ordering::Relaxed)
             && let Some(item) = items.pop_front()
         {
@@ -330,7 +336,7 @@ impl Listener {
                 return VecDeque::new();
             }
             let now = self.clock.now();
-            if now - before > SLOW {
+            if now - before > SLOW || now - began > SLOW_TOGETHER {
                 self.is_slow.store(true, Ordering::Relaxed);
             }
             before = now;
@@ -390,14 +396,30 @@ impl Listener {
 }
 
 /// Tells it on a thread that may block, so that nobody else waits. The listener ends no sooner than
-/// this, whatever becomes of its task.
+/// this, whatever becomes of its task. When nothing is to be told any more, calls that have begun are
+/// waited for, and a thread that is not to be had is not.
 async fn apart(ending: &Arc<Ending>, items: VecDeque<Item>, stop: &CancellationToken) {
-    let (ending, stop) = (Arc::clone(ending), stop.clone());
-    let told = tokio::task::spawn_blocking(move || {
-        let _ = items.iter().all(|item| ending.0.tell_one(item, &stop));
+    let listener = &ending.0;
+    // An abort would wait until a thread is free: whoever takes the work out has it.
+    let work = Arc::new(Mutex::new(Some((Arc::clone(ending), stop.clone(), items))));
+    let left = Arc::clone(&work);
+    let mut told = tokio::task::spawn_blocking(move || {
+        let begun = left.lock().take();
+        if let Some((ending, stop, items)) = begun {
+            let _ = items.iter().all(|item| ending.0.tell_one(item, &stop));
+        }
     });
     // Panics are caught in there; a runtime that ends cancels it.
-    let _ = told.await;
+    tokio::select! {
+        biased;
+        _ = &mut told => return,
+        () = stop.cancelled() => {}
+        () = listener.removed.cancelled() => {}
+    }
+    let has_begun = work.lock().take().is_none();
+    if has_begun {
+        let _ = told.await;
+    }
 }
 
 /// Ends the listener when its task is gone, also when that never ran.

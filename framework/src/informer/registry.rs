@@ -235,15 +235,28 @@ impl InformerRegistry {
     }
 
     fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
-        let mut informers = self.inner.informers.lock();
-        if let Some(lease) = informers.find::<K>(&info, options.as_ref()) {
+        let known = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
+        let wanted =
+            |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
+        let mut made: Option<(Arc<Core>, CacheOptions)> = None;
+        let (mut informers, core, options) = loop {
+            let informers = self.inner.informers.lock();
+            // Somebody may have been faster: then the one that was made is of no use.
+            if let Some(lease) = known(&informers) {
+                drop(informers);
+                lease.core().read_as::<K>();
+                return lease;
+            }
+            let options = wanted(&informers);
+            if let Some((core, _)) = made.take_if(|(_, made_for)| *made_for == options) {
+                break (informers, core, options);
+            }
             drop(informers);
-            lease.core().read_as::<K>();
-            return lease;
-        }
-        let options = options.unwrap_or_else(|| informers.options_of(&info));
-        let core = self.make::<K>(&info, options.clone());
-        core.read_as::<K>();
+            // Its sources are code of users.
+            let core = self.make::<K>(&info, options.clone());
+            core.read_as::<K>();
+            made = Some((core, options));
+        };
         let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
         let known =

@@ -204,7 +204,7 @@ impl Operator {
             Some(outcome) => outcome?,
         }
         for controller in &self.controllers {
-            controller.attach(&self.vitals.informers);
+            controller.attach(&self.vitals.informers)?;
         }
         *self.vitals.starting.lock() = None;
         let caches_stop = CancellationToken::new();

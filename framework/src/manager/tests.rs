@@ -9,7 +9,7 @@ use super::health::Vitals;
 use super::http::{Endpoints, converse};
 use super::*;
 use crate::controller::{ControllerRun, ControllerState};
-use crate::error::ErrorKind;
+use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
 use crate::metrics::names;
 
@@ -49,7 +49,9 @@ impl ErasedController for Slow {
         ]
     }
 
-    fn attach(&self, _: &InformerRegistry) {}
+    fn attach(&self, _: &InformerRegistry) -> Result<(), Error> {
+        Ok(())
+    }
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(async move {

@@ -15,7 +15,7 @@ use super::index::{Evaluator, IndexId};
 use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
 use super::object::{Home, Object};
-use super::outside::not_kept;
+use super::outside::{never_read, not_kept};
 use super::reads::Order;
 use super::slots::{Id, parts};
 use super::state::State;
@@ -40,8 +40,6 @@ pub(crate) struct Core {
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
     invalid: Invalids,
-    /// Indexes that could not be built when a lookup asked for them.
-    refused: Mutex<Vec<IndexId>>,
 }
 
 impl Core {
@@ -61,7 +59,6 @@ impl Core {
             state: RwLock::new(State::new(seed)),
             order: Mutex::default(),
             invalid: Invalids::default(),
-            refused: Mutex::default(),
         })
     }
 
@@ -152,22 +149,18 @@ impl Core {
     /// whoever changes them, so it takes one pass over the others.
     ///
     /// # Errors
-    /// There are objects already, and what the index is on was not kept of them.
+    /// What the index is on is never there, or there are objects already of which it was not kept.
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
+        // Who asks over and over, and is refused, keeps nobody waiting.
+        if self.has_index(&self.state.read(), id, evaluator)? == Some(true) {
+            return Ok(());
+        }
         {
             let mut state = self.state.write();
-            match state.tables.iter().find(|table| table.id == id) {
-                Some(table) if table.is_ready => return Ok(()),
-                Some(_) => {}
-                None => {
-                    if let Evaluator::Path(path) = evaluator
-                        && state.slots.len() > 0
-                        && !self.home.mode.may_have(path)
-                    {
-                        return Err(not_kept(&self.home.info, path));
-                    }
-                    state.install(|hasher| Table::new(id, evaluator.clone(), hasher));
-                }
+            match self.has_index(&state, id, evaluator)? {
+                Some(true) => return Ok(()),
+                Some(false) => {}
+                None => state.install(|hasher| Table::new(id, evaluator.clone(), hasher)),
             }
         }
         let plan = Plan::new([evaluator]);
@@ -195,14 +188,27 @@ impl Core {
         Ok(())
     }
 
-    /// An index that cannot be built was asked for a value: says so, once an index.
-    pub(crate) fn refused(&self, id: IndexId, error: &Error) {
-        let mut refused = self.refused.lock();
-        if !refused.contains(&id) {
-            refused.push(id);
-            drop(refused);
-            tracing::error!(%error, "a lookup finds nothing: it is by an index that cannot be built");
+    /// Is the index there, and ready?
+    ///
+    /// # Errors
+    /// It is not there, and cannot be built.
+    fn has_index(
+        &self,
+        state: &State,
+        id: IndexId,
+        evaluator: &Evaluator,
+    ) -> Result<Option<bool>, Error> {
+        let table = state.tables.iter().find(|table| table.id == id);
+        if let (None, Evaluator::Path(path)) = (table, evaluator) {
+            let mode = &self.home.mode;
+            if mode.never_has(path) {
+                return Err(never_read(&self.home.info, path));
+            }
+            if state.slots.len() > 0 && !mode.may_have(path) {
+                return Err(not_kept(&self.home.info, path));
+            }
         }
+        Ok(table.map(|table| table.is_ready))
     }
 
     /// Some objects, from a place on; `None` when there are no more places.
@@ -371,9 +377,9 @@ impl Core {
         }
     }
 
-    /// Somebody decoded `object`.
-    pub(crate) fn note_valid(&self, object: &Object) {
-        if self.invalid.heal(object) {
+    /// Somebody decoded `object` into the type `of`.
+    pub(crate) fn note_valid(&self, object: &Object, of: TypeId) {
+        if self.invalid.heal(object, of) {
             tracing::info!(
                 resource = %self.home.info, object = %object.key(), version = object.version(),
                 "the object decodes again"

@@ -106,14 +106,16 @@ impl Invalids {
         self.is_any.store(!known.is_empty(), Ordering::Release);
     }
 
-    /// `object` decodes; true when an earlier state of it did not.
-    pub(super) fn heal(&self, object: &Object) -> bool {
+    /// `object` decodes into the type `of`; true when an earlier state of it did not. That another
+    /// type takes it says nothing.
+    pub(super) fn heal(&self, object: &Object, of: TypeId) -> bool {
         if !self.is_any.load(Ordering::Acquire) {
             return false;
         }
         let mut known = self.known.lock();
-        let healed = known.get(object.key()).is_some_and(|known| known.is_outdated)
-            && known.remove(object.key()).is_some();
+        let is_it = |known: &Known| known.is_outdated && known.of == of;
+        let healed =
+            known.get(object.key()).is_some_and(is_it) && known.remove(object.key()).is_some();
         self.is_any.store(!known.is_empty(), Ordering::Release);
         healed
     }

@@ -85,6 +85,13 @@ impl Mode {
         }
     }
 
+    /// Is there never a value at this path, not even when an object comes?
+    pub(super) fn never_has(&self, path: &[&str]) -> bool {
+        // Only a transform is shown whole objects.
+        let is_metadata = matches!(self.form, Form::Metadata) && self.transform.is_none();
+        is_metadata && path.first() != Some(&"metadata")
+    }
+
     /// Is every value kept that was at this path?
     pub(super) fn has(&self, path: &[&str]) -> bool {
         match &self.form {

@@ -177,7 +177,7 @@ impl Object {
                 let shared: Decoded = Arc::<K>::clone(&value);
                 self.home.shares.put(self.serial, &shared);
                 if let Some(core) = core {
-                    core.note_valid(self);
+                    core.note_valid(self, TypeId::of::<K>());
                 }
                 Ok(value)
             }

@@ -4,7 +4,7 @@
 //! the whole object is there. Its values stay beside the kept value, so that a snapshot finds the
 //! object by them after it has changed, and an own write that takes its place before the watch does.
 //!
-//! An index that comes when objects are there already finds nothing of what was not kept: it is
+//! An index that comes when objects are there already would find nothing of what was not kept: it is
 //! refused. Not here: the kept value itself (`keep`).
 
 use super::keep::Mode;
@@ -94,6 +94,15 @@ fn written(entries: &[(Path, String)]) -> Vec<u8> {
         return Vec::new();
     }
     serde_json::to_vec(entries).unwrap_or_default()
+}
+
+/// An index on `path` is asked for, and only metadata are read.
+pub(super) fn never_read(info: &ResourceInfo, path: &[&str]) -> Error {
+    let path = path.join(".");
+    let text = format!(
+        "cannot build an index of {info} on {path}: only the metadata of its objects are read; choose another representation for the kind, or index a field of the metadata"
+    );
+    Error::new(ErrorKind::Usage, text)
 }
 
 /// An index on `path` is asked for too late.

@@ -102,9 +102,8 @@ impl<K: Resource> Store<K> {
     }
 
     /// The objects whose index value is `value`, in key order. An index that the store does not have
-    /// yet is built by this call and kept. By one that cannot be built nothing is found, and the log
-    /// says so: [`ensure_index`](Self::ensure_index) has the error. A value of another type than the
-    /// index has does not compile:
+    /// yet is built by this call and kept. A value of another type than the index has does not
+    /// compile:
     ///
     /// ```compile_fail,E0277
     /// use k8s_openapi::api::core::v1::Pod;
@@ -115,6 +114,11 @@ impl<K: Resource> Store<K> {
     ///     pods.by_index(BY_PRIORITY, "high").len()
     /// }
     /// ```
+    ///
+    /// # Panics
+    /// When the index cannot be built, with the error that [`ensure_index`](Self::ensure_index) has
+    /// for who wants to ask first: "nothing was found" would be taken for the truth. In a reconcile
+    /// a panic is caught, logged and retried, and stops nothing else.
     pub fn by_index<V: IndexValue + Borrow<Q>, Q: ?Sized + Display>(
         &self,
         index: Index<K, V>,
@@ -136,15 +140,18 @@ impl<K: Resource> Store<K> {
     /// meanwhile.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when objects are there already, the index is on
-    /// a field path, and the field was not kept of them: that of a projection that does not have it,
-    /// or outside of `metadata` where only metadata are kept. Declared before the first list, an
-    /// index of a projection may be on any field.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the index is on a field path outside of
+    /// `metadata` and only metadata are read; and when objects are there already and the field was
+    /// not kept of them, as a projection does not have it. Declared before the first list, an index
+    /// of a projection may be on any field.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
         self.core.ensure_index(index.id(), &index.evaluator())
     }
 
     /// The objects with an owner reference to this uid, in key order; an index like any other.
+    ///
+    /// # Panics
+    /// As [`by_index`](Self::by_index).
     pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
         self.by_index(owner_index(), uid)
     }
@@ -218,6 +225,9 @@ impl<K: Resource> Snapshot<K> {
     }
 
     /// The objects whose index value is `value`, in key order.
+    ///
+    /// # Panics
+    /// As [`Store::by_index`], when the index cannot be built.
     pub fn by_index<V: IndexValue + Borrow<Q>, Q: ?Sized + Display>(
         &self,
         index: Index<K, V>,
@@ -227,6 +237,9 @@ impl<K: Resource> Snapshot<K> {
     }
 
     /// The objects with an owner reference to this uid, in key order.
+    ///
+    /// # Panics
+    /// As [`Store::by_index`].
     pub fn owned_by(&self, uid: &str) -> Vec<Cached<K>> {
         self.by_index(owner_index(), uid)
     }
@@ -279,8 +292,8 @@ fn by_index<K: Resource, V: IndexValue>(
         return cached(found);
     }
     if let Err(error) = core.ensure_index(id, &index.evaluator()) {
-        core.refused(id, &error);
-        return Vec::new();
+        // An empty answer would be believed, and acted upon.
+        panic!("{error}");
     }
     cached(core.lookup(id, term.text(), at).unwrap_or_default())
 }

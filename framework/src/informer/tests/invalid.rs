@@ -3,7 +3,7 @@
 use super::*;
 use crate::informer::{CacheOptions, InvalidObject, Validate};
 use crate::metrics::names;
-use crate::resource::ResourceInfo;
+use crate::resource::{DynamicObject, ResourceInfo};
 
 /// Nobody reads the objects.
 struct Quiet {
@@ -109,6 +109,25 @@ async fn c1_without_it_the_first_read_finds_it_and_it_is_reported_once_for_each_
     eventually("it comes", || quiet.informer.status().resource_version == version).await;
     assert!(read().is_some());
     assert_eq!(quiet.reports(), 3, "it had healed: this is news");
+    quiet.end().await;
+}
+
+/// A reader of whatever decodes shares the cache: it heals nothing.
+#[tokio::test(start_paused = true)]
+async fn c1_an_object_that_another_type_takes_is_reported_once_all_the_same() {
+    let quiet = Quiet::start(Validate::Lazy).await;
+    let (typed, key) = (quiet.informer.store(), ObjectKey::new(Some("n"), "bad"));
+    let informer = quiet.registry.informer_of::<DynamicObject>(ResourceInfo::of::<ConfigMap>());
+    let dynamic = informer.store();
+    assert_eq!(quiet.registry.status().len(), 1, "they share it");
+    for _ in 0..3 {
+        assert!(dynamic.get(&key).expect("it is there").get().is_ok());
+        assert!(typed.get(&key).expect("it is there").get().is_err());
+        quiet.server.put("bad", json!({"k": {"not": "text"}}));
+        let version = quiet.server.version().to_string();
+        eventually("it comes", || quiet.informer.status().resource_version == version).await;
+    }
+    assert_eq!(quiet.reports(), 1);
     quiet.end().await;
 }
 

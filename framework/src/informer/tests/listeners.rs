@@ -395,3 +395,90 @@ async fn b11_listeners_that_block_keep_no_thread_of_the_runtime() {
         listening.remove().await;
     }
 }
+
+/// Row 103, of a call on a thread of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mechanism_61_a_removal_waits_for_a_call_that_blocks() {
+    let rig = Rig::synced(Server::new()).await;
+    let (open, gate) = mpsc::channel::<()>();
+    let (gate, steps) = (Mutex::new(gate), Arc::new(AtomicUsize::new(0)));
+    let made = Arc::clone(&steps);
+    let slow = rig.informer.on_change(move |_| {
+        // The first call shows that it blocks.
+        let is_first = made.fetch_add(1, Ordering::SeqCst) == 0;
+        let wait = Duration::from_millis(if is_first { 30 } else { 600_000 });
+        let _ = gate.lock().recv_timeout(wait);
+        made.fetch_add(1, Ordering::SeqCst);
+    });
+    slow.synced().await.unwrap();
+    for (value, reached) in [("1", 2), ("2", 3)] {
+        rig.server.put("a", data(value));
+        eventually("it is called", || steps.load(Ordering::SeqCst) == reached).await;
+    }
+    let opener = async {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert_eq!(steps.load(Ordering::SeqCst), 3);
+        drop(open);
+    };
+    let removal = async {
+        slow.remove().await;
+        steps.load(Ordering::SeqCst)
+    };
+    let (at_removal, ()) = tokio::join!(biased; removal, opener);
+    assert_eq!(at_removal, 4, "the call that ran has ended");
+}
+
+#[test]
+fn mechanism_61_a_removal_does_not_wait_for_a_thread_that_is_not_to_be_had() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_time().max_blocking_threads(1).build().unwrap();
+    runtime.block_on(async {
+        let rig = Rig::synced(Server::new()).await;
+        let (_open, gate) = mpsc::channel::<()>();
+        let (gate, calls) = (Mutex::new(gate), Arc::new(AtomicUsize::new(0)));
+        let called = Arc::clone(&calls);
+        let listen = rig.informer.listen().name("slow");
+        let slow = listen.on_change(move |_| {
+            called.fetch_add(1, Ordering::SeqCst);
+            let _ = gate.lock().recv_timeout(Duration::from_millis(30));
+        });
+        slow.synced().await.unwrap();
+        rig.server.put("a", data("1"));
+        eventually("it is seen to block", || calls.load(Ordering::SeqCst) == 1).await;
+        let (busy, end) = mpsc::channel::<()>();
+        let busy_thread = tokio::task::spawn_blocking(move || end.recv().is_err());
+        let version = rig.server.put("a", data("2")).to_string();
+        let no_item_waits = || rig.status().listeners.iter().all(|who| who.waiting == 0);
+        let is_taken = || rig.status().resource_version == version && no_item_waits();
+        eventually("its call waits for the thread", is_taken).await;
+        let limit = Duration::from_secs(5);
+        tokio::time::timeout(limit, slow.remove()).await.expect("it is removed");
+        drop(busy);
+        busy_thread.await.unwrap();
+        // The thread has nothing before this.
+        tokio::task::spawn_blocking(|| ()).await.unwrap();
+        assert_eq!(calls.load(Ordering::SeqCst), 1, "no call came");
+    });
+}
+
+/// B11: none of them is slow, and all of them together are.
+#[tokio::test]
+async fn b11_many_calls_that_are_not_quick_keep_no_thread_of_the_runtime() {
+    let server = Server::new();
+    for n in 0..12 {
+        server.put(&format!("o{n}"), data("1"));
+    }
+    let rig = Rig::synced(server).await;
+    let (_open, gate) = mpsc::channel::<()>();
+    let (gate, threads) = (Mutex::new(gate), Arc::new(Mutex::new(Vec::new())));
+    let seen = Arc::clone(&threads);
+    let listening = rig.informer.on_change(move |_| {
+        let _ = gate.lock().recv_timeout(Duration::from_millis(5));
+        seen.lock().push(std::thread::current().id());
+    });
+    listening.synced().await.unwrap();
+    let threads = threads.lock();
+    assert_eq!(threads.len(), 12);
+    assert_eq!(threads[0], std::thread::current().id());
+    assert_ne!(threads[11], threads[0], "the last ones are called apart");
+}

@@ -336,3 +336,34 @@ async fn a_listener_that_reads_its_own_cache_by_an_unheld_store_does_not_keep_it
     servers.end().await;
     eventually("the registry's end breaks the circle", || memory.strong_count() == 0).await;
 }
+
+/// No code of users runs under a lock.
+#[tokio::test(start_paused = true)]
+async fn sources_that_ask_their_registry_wait_for_nothing() {
+    type Asked = Arc<Mutex<(Option<InformerRegistry>, Option<Informer<ConfigMap>>)>>;
+    let (asked, server) = (Asked::default(), Server::new());
+    let place = Arc::clone(&asked);
+    let sources = move |_: Selection<'_>| {
+        let registry = place.lock().0.take();
+        if let Some(registry) = registry {
+            assert!(registry.status().is_empty());
+            // Faster than who asked for the source.
+            let first = registry.informer::<ConfigMap>();
+            place.lock().1 = Some(first);
+        }
+        Arc::clone(&server) as Arc<dyn ListWatch>
+    };
+    let registry = InformerRegistry::over(Box::new(sources), seams(), Vec::new());
+    asked.lock().0 = Some(registry.clone());
+    let (sender, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let second = registry.informer::<ConfigMap>();
+        let caches = registry.status().len();
+        let _ = sender.send((second, caches));
+    });
+    let limit = Duration::from_secs(10);
+    let (second, caches) = answer.recv_timeout(limit).expect("nobody waits for a lock");
+    let first = asked.lock().1.take().expect("it asked");
+    assert!(Arc::ptr_eq(first.lease.core(), second.lease.core()));
+    assert_eq!(caches, 1);
+}

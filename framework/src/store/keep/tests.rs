@@ -127,7 +127,6 @@ fn answers<K: Resource>(store: &Store<K>) -> Vec<String> {
 fn life<K: Resource>(mode: Mode) -> Vec<String> {
     let core = core(mode);
     let store: Store<K> = Store::new(Arc::clone(&core));
-    // The server may leave the spec out where only metadata is kept: the index comes first.
     store.ensure_index(Index::<K, String>::on_path("node", &["spec", "nodeName"])).unwrap();
     let first: Vec<_> = (0..600).map(|number| pod(number, 1000)).collect();
     let mut said = told(&relist(&core, 1, "1000", &first));
@@ -169,7 +168,10 @@ fn every_form_answers_alike() {
     assert_eq!(life::<Pod>(mode::<Pod>(Representation::Typed)), compact);
     assert_eq!(life::<Pod>(mode::<Pod>(Representation::Cold)), compact);
     assert_eq!(life::<PodView>(mode::<PodView>(Representation::Compact)), compact);
-    assert_eq!(life::<PartialObject>(mode::<PartialObject>(Representation::Metadata)), compact);
+    // What a transform is shown is whole, so that an index may be on the spec.
+    let nothing = Some(Transform::drop_paths(&[]));
+    let metadata = Mode::of::<PartialObject>(Representation::Metadata, nothing);
+    assert_eq!(life::<PartialObject>(metadata), compact);
     assert_eq!(life::<DynamicObject>(mode::<Pod>(Representation::Typed)), compact);
     assert_eq!(life::<DynamicObject>(mode::<DynamicObject>(Representation::Typed)), compact);
 }

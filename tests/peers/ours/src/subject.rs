@@ -14,7 +14,7 @@ use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
 use windlass::informer::{CacheOptions, Informer, InformerRegistry};
 use windlass::manager::{Manager, Running};
 use windlass::resource::{ObjectKey, ResourceExt};
-use windlass::store::{Representation, Store};
+use windlass::store::{Index, Representation, Store};
 
 use crate::kinds::Read;
 use crate::queue;
@@ -90,13 +90,24 @@ impl<'a, K: Read> Ours<'a, K> {
         CacheOptions::default().representation(self.form)
     }
 
+    /// Two, as an operator's would be; of metadata only, that one which is on metadata.
+    fn indexes(&self) -> Vec<Index<K, String>> {
+        match self.form {
+            Representation::Metadata => vec![K::APP],
+            _ => vec![K::APP, K::OTHER],
+        }
+    }
+
     fn start_controller(&mut self) -> InformerRegistry {
         let noop = Noop::<K> {
             meter: Arc::clone(&self.meter),
             sleep: Arc::clone(&self.sleep),
             kind: PhantomData,
         };
-        let mut wiring = Wiring::new().index(K::APP).index(K::OTHER);
+        let mut wiring = Wiring::new();
+        for index in self.indexes() {
+            wiring = wiring.index(index);
+        }
         if let Some(workers) = self.workers {
             wiring = wiring.workers(workers);
         }
@@ -112,7 +123,7 @@ impl<'a, K: Read> Ours<'a, K> {
         informers
     }
 
-    /// The cache alone has two indexes, as an operator's would.
+    /// The cache alone, with the same indexes.
     fn start_cache(&mut self) -> InformerRegistry {
         let informers = InformerRegistry::new(self.client.clone(), Vec::new());
         if let Some(info) = K::static_info()
@@ -124,7 +135,7 @@ impl<'a, K: Read> Ours<'a, K> {
         let store = informer.store();
         // Without a user an informer ends.
         self.informer = Some(informer);
-        for index in [K::APP, K::OTHER] {
+        for index in self.indexes() {
             if let Err(error) = store.ensure_index(index) {
                 panic!("{error}");
             }

@@ -60,7 +60,9 @@ fn an_index_on_what_was_not_kept_is_refused_once_objects_are_there() {
         assert_eq!(refused.kind(), crate::ErrorKind::Usage);
         let text = refused.to_string();
         assert!(text.contains("not kept") && text.contains("Wiring::index"), "{text}");
-        assert!(store.by_index(index, "10.0.0.1").is_empty());
+        // A reconciler would take an empty answer for the truth.
+        assert_eq!(panics(|| store.by_index(index, "10.0.0.1")), text);
+        assert_eq!(panics(|| store.snapshot().by_index(index, "10.0.0.1")), text);
         assert_eq!(store.stats().indexes, 0);
     }
     assert_eq!(store.by_index(by_phase, "Running").len(), 1, "what it has is kept");
@@ -78,15 +80,38 @@ fn an_index_on_what_was_not_kept_is_refused_once_objects_are_there() {
     assert_eq!(store.by_index(by_ip, "10.0.0.1").len(), 1);
 }
 
+/// What it says when it panics.
+fn panics<R>(read: impl FnOnce() -> R) -> String {
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(read));
+    let text = outcome.err().expect("it panics").downcast::<String>();
+    *text.expect("it says why")
+}
+
 #[test]
-fn of_metadata_only_an_index_on_the_spec_is_refused_once_objects_are_there() {
+fn who_asks_for_a_refused_index_keeps_no_reader_waiting() {
+    let (core, store) = views();
+    put(&core, &pod(1, 7));
+    let by_ip: Index<PodView, String> = Index::on_path("ip", &["status", "podIP"]);
+    let _reading = core.state.read();
+    let (sender, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(store.ensure_index(by_ip).is_err()));
+    let limit = std::time::Duration::from_secs(10);
+    assert_eq!(answer.recv_timeout(limit), Ok(true), "it does not wait for readers");
+}
+
+#[test]
+fn of_metadata_only_an_index_on_the_spec_is_refused_also_before_objects_are_there() {
     let core = core(mode::<PartialObject>(Representation::Metadata));
     let store: Store<PartialObject> = Store::new(Arc::clone(&core));
-    put(&core, &pod(1, 7));
     let by_node: Index<PartialObject, String> = Index::on_path("node", &["spec", "nodeName"]);
     let by_app: Index<PartialObject, String> =
         Index::on_path("app", &["metadata", "labels", "app"]);
-    assert!(store.ensure_index(by_node).is_err());
+    for _ in ["empty", "filled"] {
+        let refused = store.ensure_index(by_node).unwrap_err().to_string();
+        assert!(refused.contains("only the metadata"), "{refused}");
+        assert_eq!(panics(|| store.by_index(by_node, "node-0")), refused);
+        put(&core, &pod(1, 7));
+    }
     assert_eq!(store.by_index(by_app, "app-1").len(), 1);
 }
 
