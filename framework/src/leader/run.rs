@@ -52,7 +52,7 @@ pub enum Outcome {
 
 impl LeaderCallbacks {
     /// `started` is the work of a leader: it gets the gate that its client's writes must ask
-    /// ([`Client::gated`](crate::Client::gated)) and a token that is cancelled when it has to end.
+    /// ([`Client::gated`](crate::client::Client::gated)) and a token that is cancelled when it has to end.
     /// `stopped` is called at the end in every case, even when this process never led.
     pub fn new<W>(
         started: impl FnOnce(LeaseGate, CancellationToken) -> W + Send + 'static,
