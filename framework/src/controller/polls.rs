@@ -175,9 +175,8 @@ impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
     pub(super) fn pump(&self, reason: Reason) -> Option<Arc<dyn Pump>> {
         let shared = Arc::clone(&self.shared);
         let is_free = !shared.is_wired.swap(true, Ordering::SeqCst);
-        is_free.then(|| {
-            Arc::new(Poller { shared, reason, failures: Mutex::new(0) }) as Arc<dyn Pump>
-        })
+        is_free
+            .then(|| Arc::new(Poller { shared, reason, failures: Mutex::new(0) }) as Arc<dyn Pump>)
     }
 }
 

@@ -28,8 +28,7 @@ pub(super) struct Attach<'a> {
 
 /// Connects one source, for as long as what it returns is held. Fails when the source cannot be had
 /// as it was wired.
-pub(super) type Source =
-    Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
+pub(super) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
 
 /// The object itself; echoes of the controller's own writes are left out, and what `when` does not
 /// let pass.
@@ -58,7 +57,8 @@ pub(super) fn main<K: Resource>(
         }));
     };
     let is_quick = when.is_quick();
-    let counts = move |event: &Event| is_news(event) && (must_pass(event) || when.passes_event(event));
+    let counts =
+        move |event: &Event| is_news(event) && (must_pass(event) || when.passes_event(event));
     let tell = move |events: &[Event]| {
         let news = events.iter().filter(|event| counts(event));
         feed.wake(news.map(|event| (event.key().clone(), cause(event))).collect());

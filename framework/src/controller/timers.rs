@@ -121,8 +121,8 @@ impl Alarm {
                 }
                 Event::Updated { old, new } => {
                     let (old, head) = (old.head(), new.head());
-                    let has_none = head.generation() == 0
-                        && old.resource_version() != head.resource_version();
+                    let has_none =
+                        head.generation() == 0 && old.resource_version() != head.resource_version();
                     if (has_none || old.generation() != head.generation())
                         && let Some(entry) = times.objects.get_mut(new.key())
                     {

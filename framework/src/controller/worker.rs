@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::failure::Retry;
 use super::debounce::Quiet;
+use super::failure::Retry;
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};

@@ -98,7 +98,8 @@ impl<C: Reconciler> Wiring<C> {
                      controller by a `Trigger`",
                     polled.name()
                 );
-                self.sources.push(Box::new(move |_| Err(Error::new(ErrorKind::Usage, text.clone()))));
+                self.sources
+                    .push(Box::new(move |_| Err(Error::new(ErrorKind::Usage, text.clone()))));
             }
         }
         self
