@@ -12,6 +12,7 @@ mod applied;
 mod context;
 mod echoes;
 mod erased;
+mod expectations;
 mod failure;
 mod meter;
 mod namespaces;
@@ -24,7 +25,7 @@ mod wiring;
 mod worker;
 
 pub use action::Action;
-pub use context::Context;
+pub use context::{Context, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::Failure;
 pub use wiring::Wiring;

@@ -58,7 +58,13 @@ pub(super) fn owned<K: Resource>(parent: ResourceInfo) -> Source {
         let owner =
             move |child: &Object| controller_key(child.head().owners(), &parent, child.key());
         let concerned = move |event: &Event| match event {
-            Event::Added { new, .. } => [owner(new), None],
+            Event::Added { new, .. } => {
+                let parent = owner(new);
+                if let (Some(parent), Some(info)) = (&parent, K::static_info()) {
+                    memory.ledger.appeared(parent, &info, new.head().uid());
+                }
+                [parent, None]
+            }
             // A child that changes hands concerns both.
             Event::Updated { old, new } => {
                 let (before, after) = (owner(old), owner(new));

@@ -40,6 +40,7 @@ mod conditions;
 mod finalizers;
 mod lifecycle;
 mod namespaces;
+mod own_writes;
 mod undecodable;
 mod wiring;
 
