@@ -37,7 +37,7 @@ pub use run::{LeaderCallbacks, Outcome};
 pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
 
-#[cfg(test)]
-mod simulation;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod simulation;
 #[cfg(test)]
 mod tests;
