@@ -21,6 +21,7 @@ mod gate;
 mod health;
 mod lock;
 mod machine;
+mod news;
 mod record;
 mod run;
 mod settings;
@@ -29,8 +30,8 @@ pub use elector::{Elector, Leadership, Term};
 pub use gate::LeaseGate;
 pub use health::HealthzAdaptor;
 pub use lock::{
-    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaseLock, LockFuture, LockKind, MultiLock,
-    ResourceLock, UNKNOWN_LEADER,
+    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaseLock, LockFuture, LockKind, LockListener,
+    MultiLock, REQUEST_ANNOTATION, ResourceLock, UNKNOWN_LEADER,
 };
 pub use record::{LeaderElectionRecord, ObservedRecord};
 pub use run::{LeaderCallbacks, Outcome};

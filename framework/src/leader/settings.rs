@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::gate::LEAST;
 use super::lock::LockKind;
+use super::machine::Manners;
 use crate::entropy::Entropy;
 use crate::error::{Error, ErrorKind};
 
@@ -26,6 +27,7 @@ pub struct LeaderElection {
     pub(crate) identity: Option<String>,
     pub(crate) lock: LockKind,
     pub(crate) release: bool,
+    pub(super) manners: Manners,
     pub(crate) timing: Timing,
 }
 
@@ -117,6 +119,7 @@ impl LeaderElection {
             identity: None,
             lock: LockKind::default(),
             release: true,
+            manners: Manners::default(),
             timing: Timing::default(),
         }
     }
@@ -150,6 +153,29 @@ impl LeaderElection {
     #[must_use]
     pub fn release_on_cancel(mut self, release: bool) -> Self {
         self.release = release;
+        self
+    }
+
+    /// Is the lease lent to a process that [asks](Self::ask) for it? Default: no. A leader that lends
+    /// ends its work as at a clean stop, gives the lease back, and becomes a candidate that lets the
+    /// asker have it first. For clusters in which people develop, not for production: who may update
+    /// the Lease can make a leader stop.
+    #[must_use]
+    pub fn lend(mut self, lend: bool) -> Self {
+        self.manners.lends = lend;
+        self
+    }
+
+    /// Does this process ask the holder for the lease? Default: no. It writes its name into an
+    /// annotation of the Lease ([`REQUEST_ANNOTATION`](super::REQUEST_ANNOTATION)) and waits like any
+    /// candidate; a holder that does not [lend](Self::lend) never notices. The request is taken back
+    /// when the campaign is stopped.
+    ///
+    /// For a process on a developer's machine beside an operator in the cluster. It never takes the
+    /// lease by force. Only Leases have a place for the request.
+    #[must_use]
+    pub fn ask(mut self, ask: bool) -> Self {
+        self.manners.asks = ask;
         self
     }
 

@@ -174,7 +174,7 @@ impl Sheet<'_> {
     fn lease_role(&self, election: &LeaderElection) -> [Value; 2] {
         let mut rules = Vec::new();
         for (group, resource) in election.lock.resources() {
-            let mut own = rule_of(group, resource, &["get", "update"]);
+            let mut own = rule_of(group, resource, &["get", "update", "watch"]);
             own["resourceNames"] = json!([election.name]);
             rules.extend([rule_of(group, resource, &["create"]), own]);
         }

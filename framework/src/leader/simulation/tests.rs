@@ -18,6 +18,14 @@ fn l5_no_two_leaders_can_write_at_once_with_pauses_of_1_7_s_before_the_socket() 
 }
 
 #[test]
+fn d6_clocks_that_jump_and_drift_let_no_two_processes_write_at_once() {
+    let tally = Elections::skewed().hold(6, elections(1_000));
+    assert!(tally.is_safe(), "{tally}");
+    let fooled = Elections::skewed().broken(Defect::WallClock).hold(6, 1_000);
+    assert!(fooled.overlaps > 0, "clocks did not jump: {fooled}");
+}
+
+#[test]
 fn every_planted_defect_is_counted_as_overlapping_writes() {
     for defect in Defect::ALL {
         let mut found = Tally::default();

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
 use super::super::gate::{remaining, worth_sending};
-use super::super::machine::{Answer, Ask, Machine, Written};
+use super::super::machine::{Answer, Ask, Machine, Manners, Written};
 use super::super::record::ObservedRecord;
 use super::events::{Agenda, Event, What};
 use super::oracle::{Oracle, Tally};
@@ -72,7 +72,7 @@ impl World {
             let slowest = 1.0 / rules.rate;
             let rate = slowest + (1.0 - slowest) * world.entropy.unit();
             world.nodes.push(Node {
-                machine: Machine::new(format!("{index}.0"), rules.timing, Written::default()),
+                machine: world.process(index, 0),
                 life: 0,
                 rate,
                 lag: Duration::ZERO,
@@ -86,6 +86,12 @@ impl World {
             world.begin_life(0, index, 2 * SECOND);
         }
         world
+    }
+
+    /// A process without a past; some lend the lease, a few ask for it.
+    fn process(&self, node: usize, life: u32) -> Machine {
+        let manners = Manners { asks: self.random(8) == 0, lends: self.random(2) == 0 };
+        Machine::new(format!("{node}.{life}"), self.rules.timing, Written::default()).with(manners)
     }
 
     /// What a node that was just started does by itself.
@@ -120,8 +126,7 @@ impl World {
             Some(Defect::WallClock) => {
                 let moved = Duration::from_secs(self.nodes[node].wall.unsigned_abs());
                 let whole = steady + self.nodes[node].lag;
-                let read =
-                    if self.nodes[node].wall < 0 { whole - moved } else { whole + moved };
+                let read = if self.nodes[node].wall < 0 { whole - moved } else { whole + moved };
                 Mark::new(read, None, Timestamp::UNIX_EPOCH)
             }
             Some(Defect::SleepNotCounted) => Mark::new(steady, None, Timestamp::UNIX_EPOCH),
@@ -181,6 +186,9 @@ impl World {
         let sent = self.mark(node, counted);
         let next = self.nodes[node].machine.answered(&ask, answer, &sent, &now, wall);
         self.nodes[node].machine.expire(&now);
+        if self.nodes[node].machine.is_asked() {
+            self.drain(at, node);
+        }
         match next {
             Some(ask) => self.send(at, node, ask),
             None => self.rest(at, node, &now),
@@ -351,10 +359,10 @@ impl World {
 
     /// A new process under a new identity, after a while.
     fn restart(&mut self, at: u64, node: usize, long: u64) {
-        let timing = self.rules.timing;
+        let machine = self.process(node, self.nodes[node].life + 1);
         let state = &mut self.nodes[node];
+        state.machine = machine;
         state.life += 1;
-        state.machine = Machine::new(format!("{node}.{}", state.life), timing, Written::default());
         state.waiting_for = None;
         state.led = false;
         state.drains = false;
