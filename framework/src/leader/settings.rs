@@ -28,6 +28,7 @@ pub struct LeaderElection {
     pub(crate) lock: LockKind,
     pub(crate) release: bool,
     pub(super) manners: Manners,
+    pub(crate) fence: bool,
     pub(crate) timing: Timing,
 }
 
@@ -120,6 +121,7 @@ impl LeaderElection {
             lock: LockKind::default(),
             release: true,
             manners: Manners::default(),
+            fence: false,
             timing: Timing::default(),
         }
     }
@@ -153,6 +155,21 @@ impl LeaderElection {
     #[must_use]
     pub fn release_on_cancel(mut self, release: bool) -> Self {
         self.release = release;
+        self
+    }
+
+    /// Do the manifests hold a policy by which the API server refuses writes of a Pod that does not hold
+    /// the lease? Default: no.
+    ///
+    /// It covers what the gate cannot: a process that stood still for longer than the promise allows
+    /// after it asked the gate, and other programs in the Pod. It fences every write that the
+    /// controllers' grants allow, except Leases and Events, and takes the Pod's name out of the
+    /// request's token, so the [identity](Self::identity) must be that name, or begin with it and `_`, as
+    /// the default does. Whatever else writes as the operator's service account without leading is
+    /// refused, too. It needs Kubernetes 1.32 and a Lease as lock.
+    #[must_use]
+    pub fn fence(mut self, fence: bool) -> Self {
+        self.fence = fence;
         self
     }
 
@@ -214,6 +231,8 @@ impl LeaderElection {
     pub fn check(&self) -> Result<(), Error> {
         let problem = if self.name.is_empty() {
             Err("it has no name".to_owned())
+        } else if self.fence && self.lock != LockKind::Leases {
+            Err("a fence reads a Lease, and the lock is another".to_owned())
         } else {
             self.timing.check()
         };
