@@ -160,14 +160,19 @@ fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
 /// Keeps account of children that came, and of those that are gone.
 fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied) {
     for event in events {
-        let [Some(owner), _] = owners(event, parent) else { continue };
+        let (object, is_gone) = match event {
+            Event::Added { new, .. } => (new, false),
+            Event::Updated { .. } => continue,
+            Event::Deleted { last, .. } => (last, true),
+        };
+        let Some(owner) = controller_key(object.head().owners(), parent, object.key()) else {
+            continue;
+        };
         let Some(info) = K::static_info() else { continue };
-        match event {
-            Event::Added { new, .. } => applied.ledger.appeared(&owner, &info, new.head().uid()),
-            Event::Updated { .. } => {}
-            Event::Deleted { last, .. } => {
-                applied.forget_child(&owner, &(info, last.key().clone()));
-            }
+        if is_gone {
+            applied.forget_child(&owner, &(info, object.key().clone()));
+        } else {
+            applied.ledger.appeared(&owner, &info, object.head().uid());
         }
     }
 }
