@@ -102,7 +102,7 @@ impl Meter {
             return None;
         }
         let version = crate::version(version);
-        if version % EVERY != 0 {
+        if !version.is_multiple_of(EVERY) {
             return None;
         }
         let mut failures = self.failures.lock().ok()?;
