@@ -37,7 +37,7 @@ use serde_json::Value;
 use crate::client::{Client, ClientConfig};
 use crate::crd::CustomResource;
 use crate::error::{Error, ErrorKind};
-use crate::manager::{Manager, ManifestOptions};
+use crate::manager::{Manager, ManifestOptions, definition_of, exit_code};
 use crate::resource::ResourceInfo;
 use options::{Command, Options, Switch};
 
@@ -97,7 +97,7 @@ impl App {
                     cause = source.source();
                 }
                 let _ = writeln!(std::io::stderr(), "{text}");
-                ExitCode::FAILURE
+                ExitCode::from(exit_code(&error))
             }
         }
     }
@@ -182,7 +182,7 @@ impl Sample {
             .map_err(|error| usage("the sample cannot be written as JSON").because(error))?;
         object["apiVersion"] = info.api_version().into();
         object["kind"] = info.kind.to_string().into();
-        Ok(Self { definition: K::crd()?, info, object })
+        Ok(Self { definition: definition_of::<K>()?, info, object })
     }
 }
 

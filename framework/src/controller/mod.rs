@@ -9,6 +9,7 @@
 
 mod action;
 mod applied;
+mod cluster;
 mod context;
 mod echoes;
 mod erased;
@@ -24,6 +25,7 @@ mod wiring;
 mod worker;
 
 pub use action::Action;
+pub use cluster::Cluster;
 pub use context::Context;
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::Failure;

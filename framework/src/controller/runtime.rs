@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub(super) struct Plan<C: Reconciler> {
 /// A controller as the manager holds it.
 pub(super) struct Handle<C: Reconciler> {
     plan: Arc<Plan<C>>,
+    /// As wired, or as the operator was told.
+    workers: AtomicUsize,
     controller: Arc<C>,
     memory: Arc<Memory>,
     reconciles: Arc<AtomicU64>,
@@ -66,6 +68,7 @@ struct Attached {
 impl<C: Reconciler> Handle<C> {
     pub(super) fn new(plan: Plan<C>, controller: C) -> Self {
         Self {
+            workers: AtomicUsize::new(plan.workers),
             plan: Arc::new(plan),
             controller: Arc::new(controller),
             memory: Arc::default(),
@@ -78,11 +81,12 @@ impl<C: Reconciler> Handle<C> {
     fn attached(&self, informers: &InformerRegistry) -> &Attached {
         self.attached.get_or_init(|| {
             let plan = &self.plan;
+            let workers = self.workers.load(Ordering::Relaxed);
             let seams = informers.seams();
             let settings =
-                QueueSettings::new(plan.name.as_ref()).workers(plan.workers).retry(plan.retry);
+                QueueSettings::new(plan.name.as_ref()).workers(workers).retry(plan.retry);
             let queue = WorkQueue::new(settings, seams);
-            let meter = Meter::new(&seams.metrics, &plan.name, plan.workers);
+            let meter = Meter::new(&seams.metrics, &plan.name, workers);
             let echoes = Arc::clone(&self.memory.echoes);
             let mut sources = vec![sources::main::<C::Object>(informers, &queue, echoes)];
             let mut refused = None;
@@ -148,7 +152,8 @@ impl<C: Reconciler> Handle<C> {
         let waits = Arc::clone(&worker.namespaces);
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
-        let drained = run_workers(&worker, self.plan.workers, run.drain).await;
+        let workers = self.workers.load(Ordering::Relaxed);
+        let drained = run_workers(&worker, workers, run.drain).await;
         flush.cancel();
         if drained {
             clock.within(EVENT_FLUSH, writing.join_next()).await;
@@ -222,6 +227,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.work(run))
+    }
+
+    fn limit_workers(&self, workers: usize) {
+        self.workers.store(workers.max(1), Ordering::Relaxed);
     }
 
     fn state(&self) -> ControllerState {

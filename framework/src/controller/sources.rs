@@ -113,7 +113,7 @@ pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source 
 }
 
 /// Of each state that a reader of the cache could have seen, the keys that it concerns.
-fn mapped<K: Resource>(
+pub(super) fn mapped<K: Resource>(
     informer: &Informer<K>,
     queue: &WorkQueue<ObjectKey>,
     mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,

@@ -159,8 +159,15 @@ async fn talk(mut stream: impl crate::client::Io, request: &str) -> String {
 fn endpoints() -> Endpoints {
     let client = nowhere();
     let vitals = Vitals {
+        name: "ops".to_owned(),
+        began: client.seams().clock.now(),
+        client: client.clone(),
         stop: CancellationToken::new(),
         informers: InformerRegistry::new(client.clone(), Vec::new()),
+        clusters: Vec::new(),
+        controllers: vec![Slow::new(Duration::ZERO)],
+        runnables: Vec::new(),
+        lease: None,
         elector: None,
         starting: parking_lot::Mutex::new(None),
         gate: parking_lot::Mutex::new(None),
@@ -171,6 +178,7 @@ fn endpoints() -> Endpoints {
         clock: client.seams().clock.clone(),
         probes: true,
         metrics: Some(client.seams().metrics.clone()),
+        debug: true,
     }
 }
 
