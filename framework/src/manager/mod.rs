@@ -48,7 +48,7 @@ use crate::crd::CustomResource;
 use crate::error::Error;
 use crate::informer::CacheOptions;
 use crate::leader::LeaderElection;
-use crate::rbac::Rule;
+use crate::rbac::{self, Rule};
 use crate::resource::{Resource, ResourceInfo};
 
 #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
@@ -308,14 +308,16 @@ impl Manager {
     /// definitions, roles with exactly the grants of the controllers, and a hardened Deployment.
     ///
     /// # Errors
-    /// Those of the definitions; see [`CustomResource::crd`].
+    /// Those of the definitions; see [`CustomResource::crd`]. [`ErrorKind::Config`](crate::ErrorKind)
+    /// when an operator that is limited to namespaces has a controller that needs a kind of the
+    /// cluster.
     pub fn manifests(&self, options: &ManifestOptions) -> Result<String, Error> {
         manifests::print(self, options)
     }
 
     /// What the controllers may do, merged and sorted.
     pub fn rules(&self) -> Vec<Rule> {
-        manifests::merged(self.controllers.iter().flat_map(|controller| controller.rules()))
+        rbac::merge(self.controllers.iter().flat_map(|controller| controller.rules()))
     }
 
     /// Name in manifests.

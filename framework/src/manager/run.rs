@@ -152,9 +152,9 @@ fn set_up(
 
 /// Names label metrics, logs and probes: two of a kind may not share one.
 fn unique(manager: &Manager) -> Result<(), Error> {
-    let twice = |what: &str, names: &mut dyn Iterator<Item = String>| {
+    let twice = |what: &str, names: Vec<&str>| {
         let mut seen = BTreeSet::new();
-        match names.find(|name| !seen.insert(name.clone())) {
+        match names.iter().find(|name| !seen.insert(**name)) {
             None => Ok(()),
             Some(name) => {
                 let text = format!("two {what} are called {name:?}; give one of them another name");
@@ -162,13 +162,11 @@ fn unique(manager: &Manager) -> Result<(), Error> {
             }
         }
     };
-    let controllers = manager.controllers.iter();
-    twice("controllers", &mut controllers.map(|one| one.name().to_owned()))?;
-    twice("runnables", &mut manager.runnables.iter().map(|one| one.name().to_owned()))?;
-    let clusters = || manager.clusters.iter();
-    twice("clusters", &mut clusters().map(|one| one.name().to_owned()))?;
+    twice("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
+    twice("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
+    twice("clusters", manager.clusters.iter().map(|one| one.name()).collect())?;
     let mut numbers = BTreeSet::new();
-    match clusters().find(|one| !numbers.insert(one.id())) {
+    match manager.clusters.iter().find(|one| !numbers.insert(one.id())) {
         None => Ok(()),
         Some(one) => {
             let text = format!(
@@ -344,8 +342,9 @@ impl Operator {
         for (place, informers) in self.vitals.registries() {
             let (informers, stop, clock) = (informers.clone(), stop.clone(), self.clock.clone());
             let (installed, failed) = (installed.clone(), Arc::clone(&self.failed));
+            let is_own = place.is_none();
             caches.spawn(async move {
-                if place.is_none() {
+                if is_own {
                     tokio::select! {
                         biased;
                         () = stop.cancelled() => return,
