@@ -126,7 +126,7 @@ impl App {
             Some(path) => Some(ClientConfig::from_file(path, None)?),
             None => ClientConfig::find()?,
         };
-        let Some(config) = config else { return self.run_without_cluster(options).await };
+        let Some(config) = config else { return Box::pin(self.run_without_cluster(options)).await };
         if options.until_ready {
             let text = "--until-ready shows the sample on the embedded API server, but a cluster is \
                         configured; unset KUBECONFIG, or watch the object with kubectl";

@@ -101,7 +101,12 @@ impl Cluster {
         inner.informers.get_or_init(|| {
             let seams = seams.fork(&format!("informers of cluster {}", inner.name));
             let place = (inner.id, Arc::clone(&inner.name));
-            InformerRegistry::elsewhere(place, inner.client.clone(), seams, inner.namespaces.clone())
+            InformerRegistry::elsewhere(
+                place,
+                inner.client.clone(),
+                seams,
+                inner.namespaces.clone(),
+            )
         })
     }
 
@@ -122,9 +127,9 @@ impl fmt::Debug for Cluster {
 
 /// FNV-1a, folded to 16 bits; never 0, which is the operator's own cluster.
 fn number(name: &str) -> u16 {
-    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    });
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let folded = (hash >> 16) as u16 ^ (hash & 0xffff) as u16;
     folded.max(1)
 }

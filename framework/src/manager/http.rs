@@ -149,9 +149,8 @@ fn probe(endpoint: &str, checks: Vec<super::Check>, only: Option<&str>, uri: &Ur
 
 /// The query's pairs, decoded.
 fn parameters(uri: &Uri) -> Vec<(String, String)> {
-    let decode = |part: &str| {
-        percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned()
-    };
+    let decode =
+        |part: &str| percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned();
     let pairs = uri.query().unwrap_or_default().split('&');
     let pair = |pair: &str| {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -81,12 +81,12 @@ pub(crate) async fn install_all(
     let api: Api<CustomResourceDefinition> = client.all();
     let clock = &client.seams().clock;
     let mut last = None;
-    let work = async {
+    let work = Box::pin(async {
         for definition in definitions {
             install(client, &api, definition, &mut last).await?;
         }
         Ok(())
-    };
+    });
     let outcome = clock.within(LIMIT, work).await;
     outcome.unwrap_or_else(|| {
         let names: Vec<&str> = definitions.iter().map(ResourceExt::name).collect();
@@ -213,7 +213,8 @@ fn holds(own: &Value, stored: &Value) -> bool {
                 && extra(own) == extra(stored)
         }
         (Value::Array(own), Value::Array(stored)) => {
-            own.len() == stored.len() && own.iter().zip(stored).all(|(own, stored)| holds(own, stored))
+            own.len() == stored.len()
+                && own.iter().zip(stored).all(|(own, stored)| holds(own, stored))
         }
         _ => own == stored,
     }

@@ -168,7 +168,9 @@ impl Sheet<'_> {
     fn check_scopes(&self) -> Result<(), Error> {
         for controller in &self.manager.controllers {
             let rules = controller.rules();
-            let Some(rule) = rules.iter().find(|rule| rule.scope == Scope::Cluster) else { continue };
+            let Some(rule) = rules.iter().find(|rule| rule.scope == Scope::Cluster) else {
+                continue;
+            };
             let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
             let text = format!(
                 "cannot print roles for namespaces: the controller {:?} needs to {} {}, which are in \

@@ -327,17 +327,13 @@ impl Operator {
         let waiting = "installing custom resource definitions";
         *self.vitals.starting.lock() = Some(waiting.to_owned());
         if self.vitals.elector.is_some() {
-            return install::are_served(&self.client, definitions).await;
+            return Box::pin(install::are_served(&self.client, definitions)).await;
         }
         install::install_all(&self.client, definitions).await.map(|()| true)
     }
 
     /// Fills the caches of all clusters, and keeps them up to date until `stop`.
-    fn start_caches(
-        &self,
-        stop: &CancellationToken,
-        installed: &CancellationToken,
-    ) -> JoinSet<()> {
+    fn start_caches(&self, stop: &CancellationToken, installed: &CancellationToken) -> JoinSet<()> {
         let mut caches = JoinSet::new();
         for (place, informers) in self.vitals.registries() {
             let (informers, stop, clock) = (informers.clone(), stop.clone(), self.clock.clone());
@@ -473,7 +469,8 @@ impl Operator {
             }
         };
         stop.cancel();
-        let (drained, ended) = tokio::join!(self.drained(&mut running, limit), beside.dismiss(limit));
+        let (drained, ended) =
+            tokio::join!(self.drained(&mut running, limit), beside.dismiss(limit));
         self.vitals.informers.report_invalid(None);
         self.clock.within(GRACE, reporting.join_next()).await;
         drained && ended

@@ -190,9 +190,7 @@ impl Runnable {
             let failure = match outcome {
                 Ok(Ok(())) => break,
                 Ok(Err(failure)) => failure,
-                Err(panic) => {
-                    Failure::from(format!("it panicked: {}", panic_text(panic.as_ref())))
-                }
+                Err(panic) => Failure::from(format!("it panicked: {}", panic_text(panic.as_ref()))),
             };
             self.note(&failure);
             if self.essential {

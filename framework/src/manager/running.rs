@@ -99,4 +99,3 @@ impl Running {
         addresses.wait_for(|at| at.metrics.is_some()).await.ok().and_then(|at| at.metrics)
     }
 }
-

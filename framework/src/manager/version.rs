@@ -1,4 +1,4 @@
-//! Which of two versions of a program is newer, by the rules of SemVer.
+//! Which of two versions of a program is newer, by the rules of `SemVer`.
 
 use std::cmp::Ordering;
 

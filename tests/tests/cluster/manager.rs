@@ -337,7 +337,10 @@ async fn a_running_operator_shows_every_metric_under_its_name_type_and_labels() 
     let text = fetch(running.metrics_addr().await.unwrap(), "/metrics").await;
     for (name, shape, labels) in FAMILIES {
         let family = name.strip_suffix("_total").unwrap_or(name);
-        assert!(text.contains(&format!("# TYPE {family} {shape}\n")), "{name} is no {shape}:\n{text}");
+        assert!(
+            text.contains(&format!("# TYPE {family} {shape}\n")),
+            "{name} is no {shape}:\n{text}"
+        );
         let series = match *shape {
             "histogram" => format!("{name}_count"),
             _ => (*name).to_owned(),
