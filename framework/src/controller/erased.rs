@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
+use super::Unrest;
 use crate::client::Client;
 use crate::error::Error;
 use crate::informer::InformerRegistry;
@@ -61,4 +62,9 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
 
     /// How it is doing now.
     fn state(&self) -> ControllerState;
+
+    /// Why it does not come to rest.
+    fn unrest(&self) -> Unrest {
+        Unrest::default()
+    }
 }

@@ -9,24 +9,40 @@
 
 mod action;
 mod applied;
+mod attend;
+mod changes;
 mod context;
 mod echoes;
 mod erased;
 mod failure;
+mod giveup;
+mod last;
 mod meter;
 mod namespaces;
 mod pace;
+mod report;
 mod runtime;
 mod sources;
+mod spec;
 mod step;
+mod steps;
+mod superseded;
 mod turn;
+mod unrest;
 mod wiring;
 mod worker;
 
 pub use action::Action;
+pub use attend::{Attend, Attendance};
+pub use changes::Changes;
 pub use context::Context;
 pub use erased::{ControllerRun, ControllerState, ErasedController};
-pub use failure::Failure;
+pub use failure::{Failure, ResultExt};
+pub use giveup::Then;
+pub use last::LastError;
+pub use report::OnFailure;
+pub use steps::{Flow, Steps};
+pub use unrest::Unrest;
 pub use wiring::Wiring;
 
 pub use crate::workqueue::RetryPolicy;

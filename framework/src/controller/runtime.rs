@@ -10,15 +10,18 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::attend::Tasks;
+use super::changes::Kept;
 use super::context::Reach;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
+use super::last::LastErrors;
 use super::meter::Meter;
-use super::pace::Pace;
+use super::pace::{Hot, Pace};
 use super::sources::{self, Source};
 use super::step::{Memory, ObjectStep};
-use super::wiring::Finalizer;
+use super::wiring::{Around, Finalizer};
 use super::worker::Worker;
-use super::{Reconciler, RetryPolicy};
+use super::{Reconciler, RetryPolicy, Unrest};
 use crate::error::Error;
 use crate::events::Recorder;
 use crate::informer::{InformerRegistry, Registration};
@@ -28,6 +31,8 @@ use crate::workqueue::{QueueSettings, WorkQueue};
 
 /// Events that wait are written for so long after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
+/// Objects named when somebody asks why there is no rest.
+const TOLD: usize = 16;
 /// Dropped reconciles are given so long to be gone.
 const ABORT_LIMIT: Duration = Duration::from_millis(500);
 
@@ -41,6 +46,7 @@ pub(super) struct Plan<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     pub(super) rules: Vec<Rule>,
     pub(super) sources: Vec<Source>,
+    pub(super) around: Around<C>,
 }
 
 /// A controller as the manager holds it.
@@ -50,6 +56,7 @@ pub(super) struct Handle<C: Reconciler> {
     memory: Arc<Memory>,
     reconciles: Arc<AtomicU64>,
     pace: Arc<Pace>,
+    last: Arc<LastErrors>,
     attached: OnceLock<Attached>,
 }
 
@@ -71,6 +78,7 @@ impl<C: Reconciler> Handle<C> {
             memory: Arc::default(),
             reconciles: Arc::default(),
             pace: Arc::default(),
+            last: Arc::default(),
             attached: OnceLock::new(),
         }
     }
@@ -85,6 +93,9 @@ impl<C: Reconciler> Handle<C> {
             let meter = Meter::new(&seams.metrics, &plan.name, plan.workers);
             let echoes = Arc::clone(&self.memory.echoes);
             let mut sources = vec![sources::main::<C::Object>(informers, &queue, echoes)];
+            let superseded = Arc::clone(&self.memory.superseded);
+            let running = informers.informer::<C::Object>().listen();
+            sources.push(running.inline(Box::new(move |events| superseded.told(events))));
             let mut refused = None;
             for source in &plan.sources {
                 match source(informers, &queue, &self.memory.applied) {
@@ -96,12 +107,12 @@ impl<C: Reconciler> Handle<C> {
         })
     }
 
-    /// Workers for one run, before they start.
-    fn worker(&self, run: &ControllerRun, recorder: Recorder) -> Worker {
+    /// Workers for one run, before they start, and the tasks of its objects.
+    fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
         let plan = &self.plan;
         let Attached { queue, meter, .. } = self.attached(&run.informers);
         let seams = run.client.seams().fork(&plan.name);
-        let reach = Reach {
+        let reach = Arc::new(Reach {
             controller: Arc::clone(&plan.name),
             info: plan.info.clone(),
             client: run.client.field_manager(&plan.name),
@@ -110,25 +121,37 @@ impl<C: Reconciler> Handle<C> {
             queue: queue.clone(),
             memory: Arc::clone(&self.memory),
             seams: seams.clone(),
-        };
+        });
+        let stop = Arc::new(run.stop.clone());
+        let tasks = plan.around.task.map(|make| {
+            let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
+            Arc::new(Tasks::new(controller, make, Arc::clone(&reach), stop))
+        });
+        let tracked = plan.around.tracked_bytes;
         let step = ObjectStep {
             controller: Arc::clone(&self.controller),
             store: run.informers.informer::<C::Object>().store(),
-            reach: Arc::new(reach),
+            reach,
             plan: Arc::clone(plan),
+            kept: (tracked > 0).then(|| Kept::new(tracked)),
+            tasks: tasks.clone(),
         };
-        Worker {
+        let worker = Worker {
             controller: Arc::clone(&plan.name),
             queue: queue.clone(),
             step: Arc::new(step),
             timeout: plan.timeout,
+            retry: plan.retry,
+            then: plan.around.then,
             seams,
             meter: meter.clone(),
             pace: Arc::clone(&self.pace),
+            last: Arc::clone(&self.last),
             reconciles: Arc::clone(&self.reconciles),
-            stop: Arc::new(run.stop.clone()),
+            stop,
             namespaces: Arc::default(),
-        }
+        };
+        (worker, tasks)
     }
 
     async fn work(&self, run: ControllerRun) -> bool {
@@ -144,11 +167,15 @@ impl<C: Reconciler> Handle<C> {
         let mut writing = JoinSet::new();
         writing.spawn(writer.run(flush.clone()));
 
-        let worker = self.worker(&run, recorder);
+        let (worker, tasks) = self.worker(&run, recorder);
         let waits = Arc::clone(&worker.namespaces);
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
-        let drained = run_workers(&worker, self.plan.workers, run.drain).await;
+        let mut drained = run_workers(&worker, self.plan.workers, run.drain).await;
+        if let Some(tasks) = tasks {
+            // They were called off with the workers, and had the same time.
+            drained &= tasks.end_all(run.drain).await;
+        }
         flush.cancel();
         if drained {
             clock.within(EVENT_FLUSH, writing.join_next()).await;
@@ -237,5 +264,21 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             delayed: counts.delayed,
             reconciles,
         }
+    }
+
+    fn unrest(&self) -> Unrest {
+        let sentence = |hot: &Hot| {
+            format!(
+                "{}: reconciled {} times within a minute though nobody changed its spec",
+                hot.key, hot.count
+            )
+        };
+        let mut now: Vec<String> = self.pace.hot(TOLD).iter().map(sentence).collect();
+        let failing = self.last.snapshot().into_iter().filter(|error| !error.is_over);
+        now.extend(failing.take(TOLD).map(|error| {
+            format!("{}: failed {} times in a row: {}", error.key, error.count, error.text)
+        }));
+        now.sort();
+        Unrest { now, endless: self.pace.ever_hot().iter().map(sentence).collect() }
     }
 }

@@ -1,11 +1,14 @@
 //! What a controller watches, owns and may do, before it runs.
 
+mod reconciling;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use self::reconciling::Around;
 use super::erased::ErasedController;
 use super::runtime::{Handle, Plan};
 use super::sources::{self, Source};
@@ -48,6 +51,7 @@ pub struct Wiring<C: Reconciler> {
     finalizer: Option<Finalizer<C>>,
     sources: Vec<Source>,
     rules: Vec<Rule>,
+    around: Around<C>,
 }
 
 impl<C: Reconciler> fmt::Debug for Wiring<C> {
@@ -84,6 +88,7 @@ impl<C: Reconciler> Wiring<C> {
             retry: RetryPolicy::forever(),
             finalizer: None,
             sources: Vec::new(),
+            around: Around::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
         }
@@ -189,6 +194,7 @@ impl<C: Reconciler> Wiring<C> {
             finalizer: self.finalizer,
             rules: rbac::merge(self.rules),
             sources: self.sources,
+            around: self.around,
         };
         Arc::new(Handle::new(plan, controller))
     }

@@ -16,12 +16,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::failure::Retry;
+use super::last::{LastErrors, Noted};
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};
+use super::report::Told;
+use super::spec::Stamp;
 use super::turn::{Cancel, Turn};
-use super::{Action, Failure};
-use crate::error::Error;
+use super::{Action, Failure, RetryPolicy, Then};
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::seams::Seams;
@@ -29,6 +31,14 @@ use crate::workqueue::{Work, WorkQueue};
 
 /// The gauges on long work are refreshed this often.
 const TICK: Duration = Duration::from_secs(5);
+/// Telling of a failure takes at most so long.
+const TELL_LIMIT: Duration = Duration::from_secs(10);
+/// So many reconciles of an object in a row may lose a race with another writer; one more is a
+/// failure like others.
+const RACES: u64 = 5;
+/// After a lost race the object is reconciled when the cache shows the winner, and at the latest
+/// after this time.
+const RACE_LIMIT: Duration = Duration::from_secs(1);
 
 /// What one step came to.
 #[derive(Debug)]
@@ -39,6 +49,8 @@ pub(super) enum Outcome {
     Done(Action),
     /// Not reconciled.
     Failed(Failure),
+    /// Dropped, because its object changed meanwhile.
+    Superseded,
     /// The object does not decode. The cache says so in the log, once: nobody else does.
     Undecodable(Failure),
 }
@@ -46,10 +58,19 @@ pub(super) enum Outcome {
 /// A boxed future of a step.
 pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
+/// A boxed report of a failure.
+pub(super) type Telling<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+
 /// What workers do with a key.
 pub(super) trait Step: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
     fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a>;
+
+    /// What the object should be, as a number.
+    fn stamp(&self, key: &ObjectKey) -> Option<Stamp>;
+
+    /// Tells of a failure; `None` when nobody wants to know.
+    fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, turn: Turn) -> Option<Telling<'a>>;
 }
 
 /// What all workers of a controller share.
@@ -59,9 +80,12 @@ pub(super) struct Worker {
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) step: Arc<dyn Step>,
     pub(super) timeout: Duration,
+    pub(super) retry: RetryPolicy,
+    pub(super) then: Then,
     pub(super) seams: Seams,
     pub(super) meter: Meter,
     pub(super) pace: Arc<Pace>,
+    pub(super) last: Arc<LastErrors>,
     pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
@@ -72,6 +96,18 @@ enum End {
     Outcome(Outcome),
     Panicked(String),
     TimedOut,
+}
+
+/// When a failed reconcile is tried again.
+enum Next {
+    /// Not before something changes.
+    Never,
+    After(Duration),
+    Backoff,
+    /// When the cache shows who wrote first.
+    LostRace,
+    /// Its retries are used up.
+    GiveUp(Option<Duration>),
 }
 
 impl Worker {
@@ -112,26 +148,41 @@ impl Worker {
 
     async fn turn(&self, work: Work<ObjectKey>) {
         let started = work.taken();
-        match self.pace.ask(work.key(), started) {
+        match self.pace.ask(work.key(), started, 0, || self.step.stamp(work.key())) {
             Leave::Go => {}
-            Leave::GoAndWarn => tracing::warn!(
-                "reconciled more than 50 times within a minute, and slowed down to once a second: \
-                 does each reconcile write something that differs from the last time?"
-            ),
+            Leave::GoAndWarn => {
+                self.meter.throttled();
+                tracing::warn!(
+                    "reconciled more than 50 times within a minute though nobody changed its spec, \
+                     and slowed down to once a second: does each reconcile write something that \
+                     differs from the last time?"
+                );
+            }
             Leave::Wait(delay) => return work.hold(delay),
         }
         let busy = self.meter.busy();
-        let turn = Turn { attempt: work.failures(), cancel: Cancel::new(&self.stop) };
-        let end = self.guarded(work.key(), turn, started).await;
-        drop(busy);
+        let end = self.guarded(work.key(), self.a_turn(&work), started).await;
         let took = self.seams.clock.now().saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
-        match &end {
-            End::Outcome(Outcome::Failed(failure)) => self.namespaces.failed(work.key(), failure),
-            _ => self.namespaces.ended(work.key()),
-        }
-        let ended = self.conclude(work, end);
+        let ended = match end {
+            End::Outcome(Outcome::Failed(failure)) => self.fail(work, failure, Ended::Error).await,
+            End::Panicked(text) => {
+                let failure = Failure::from(format!("the reconciler panicked: {text}"));
+                self.fail(work, failure, Ended::Panic).await
+            }
+            End::TimedOut => {
+                let limit = self.timeout;
+                let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
+                self.fail(work, failure, Ended::Timeout).await
+            }
+            End::Outcome(outcome) => self.conclude(work, outcome),
+        };
+        drop(busy);
         self.meter.ended(ended, took);
+    }
+
+    fn a_turn(&self, work: &Work<ObjectKey>) -> Turn {
+        Turn { attempt: work.failures(), cancel: Cancel::new(&self.stop) }
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
@@ -161,70 +212,130 @@ impl Worker {
         End::TimedOut
     }
 
-    /// Logs, and gives the verdict.
-    fn conclude(&self, work: Work<ObjectKey>, end: End) -> Ended {
-        match end {
-            End::Outcome(Outcome::Absent) => {
+    /// Logs what was no failure, and gives the verdict.
+    fn conclude(&self, work: Work<ObjectKey>, outcome: Outcome) -> Ended {
+        self.namespaces.ended(work.key());
+        match outcome {
+            Outcome::Absent => {
                 self.pace.forget(work.key());
+                self.last.forget(work.key());
                 work.done();
                 Ended::Success
             }
-            End::Outcome(Outcome::Done(Action { requeue_after: None })) => {
-                work.done();
-                tracing::debug!("reconciled");
-                Ended::Success
-            }
-            End::Outcome(Outcome::Done(Action { requeue_after: Some(delay) })) => {
+            Outcome::Done(action) => {
+                self.last.succeeded(work.key());
+                let Some(delay) = action.requeue_after else {
+                    work.done();
+                    tracing::debug!("reconciled");
+                    return Ended::Success;
+                };
                 work.after(delay);
                 tracing::debug!(again_in = ?delay, "reconciled");
                 Ended::RequeueAfter
             }
-            End::Outcome(Outcome::Failed(failure)) => conclude_failure(work, &failure),
-            End::Outcome(Outcome::Undecodable(failure)) => {
+            Outcome::Superseded => {
+                // Neither done nor failed, and there is no need to wait.
+                work.hold(Duration::ZERO);
+                tracing::debug!("dropped: the object changed meanwhile");
+                Ended::Superseded
+            }
+            Outcome::Failed(failure) | Outcome::Undecodable(failure) => {
                 work.done();
                 tracing::debug!(error = %failure, "not reconciled");
                 Ended::Terminal
             }
-            End::Panicked(text) => {
-                let failures = work.failures() + 1;
-                let retry_in = work.retry();
-                tracing::error!(failures, ?retry_in, "the reconciler panicked: {text}");
-                Ended::Panic
+        }
+    }
+
+    /// Tells of a failure, and gives the verdict.
+    async fn fail(&self, work: Work<ObjectKey>, mut failure: Failure, how: Ended) -> Ended {
+        self.namespaces.failed(work.key(), &failure);
+        let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
+        let failures = work.failures().saturating_add(1);
+        let next = self.what_next(&failure, failures, noted);
+        failure.gave_up = matches!(next, Next::GiveUp(_));
+        let gave_up_now = failure.gave_up && !noted.had_given_up;
+        if failure.gave_up || matches!(next, Next::Never) {
+            self.last.gave_up(work.key());
+        }
+        if !matches!(next, Next::LostRace) {
+            let is_news = noted.is_news || gave_up_now;
+            let told = Told { failure: &failure, failures, is_news, gave_up: gave_up_now };
+            self.tell(&work, told).await;
+        }
+        if gave_up_now {
+            self.meter.gave_up();
+        }
+        verdict(work, &failure, next, how)
+    }
+
+    fn what_next(&self, failure: &Failure, failures: u32, noted: Noted) -> Next {
+        match failure.retry {
+            Retry::Never => Next::Never,
+            Retry::After(delay) => Next::After(delay),
+            Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
+            Retry::Backoff if self.retry.bound(failures).is_none() => {
+                // The function is code of users.
+                let delay = || self.then.delay(failure, failures);
+                Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
             }
-            End::TimedOut => {
-                let failures = work.failures() + 1;
-                let retry_in = work.retry();
-                let limit = self.timeout;
-                tracing::error!(failures, ?retry_in, ?limit, "the reconcile hit its deadline");
-                Ended::Timeout
+            Retry::Backoff => Next::Backoff,
+        }
+    }
+
+    /// Whatever happens while telling changes nothing.
+    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>) {
+        let turn = self.a_turn(work);
+        let _told = turn.cancel.at_end();
+        let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
+        match self.seams.clock.within(TELL_LIMIT, caught(telling)).await {
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => tracing::warn!(%error, "cannot report a failure"),
+            Some(Err(panic)) => {
+                let text = panic_text(&*panic);
+                tracing::error!("what reports failures panicked: {text}");
             }
+            None => tracing::warn!(limit = ?TELL_LIMIT, "what reports failures took too long"),
         }
     }
 }
 
-fn conclude_failure(work: Work<ObjectKey>, failure: &Failure) -> Ended {
-    let failures = work.failures() + 1;
-    match failure.retry {
-        Retry::Never => {
+/// Logs a failure, and gives the verdict on its key.
+fn verdict(work: Work<ObjectKey>, failure: &Failure, next: Next, how: Ended) -> Ended {
+    let failures = work.failures().saturating_add(1);
+    let retry_in = match next {
+        Next::Never => {
             work.done();
             tracing::error!(error = %failure, "the reconcile failed for good");
             return Ended::Terminal;
         }
-        Retry::After(delay) => {
-            work.retry_after(delay);
-            tracing::warn!(error = %failure, failures, retry_in = ?delay, "the reconcile failed");
+        Next::LostRace => {
+            // The change that was written first is on its way, and wakes the key.
+            work.retry_after(RACE_LIMIT);
+            tracing::debug!(error = %failure, "somebody else wrote first: waiting to see what");
+            return how;
         }
-        Retry::Backoff => {
-            let retry_in = work.retry();
-            if failure.cause().downcast_ref::<Error>().is_some_and(Error::is_conflict) {
-                // Somebody else wrote first: the next look sees what.
-                tracing::debug!(error = %failure, failures, ?retry_in, "the reconcile met a conflict");
-            } else {
-                tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed");
+        Next::GiveUp(again_in) => {
+            match again_in {
+                Some(delay) => work.retry_after(delay),
+                None => drop(work.retry()),
             }
+            tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
+            return how;
         }
+        Next::After(delay) => {
+            work.retry_after(delay);
+            Some(delay)
+        }
+        Next::Backoff => work.retry(),
+    };
+    match how {
+        Ended::Panic | Ended::Timeout => {
+            tracing::error!(error = %failure, failures, ?retry_in, "the reconcile was ended");
+        }
+        _ => tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed"),
     }
-    Ended::Error
+    how
 }
 
 /// Names a reconcile in logs: the numbers of one worker follow from its seed, and look random.
