@@ -68,7 +68,8 @@ mod tests {
     #[test]
     fn of_a_kind_without_generation_all_but_metadata_and_status_counts() {
         let one = content(r#"{"metadata":{"resourceVersion":"1"},"data":{"a":"b"},"status":{}}"#);
-        let same = content(r#"{"data":{"a":"b"},"metadata":{"labels":{"x":"y"}},"status":{"n":1}}"#);
+        let same =
+            content(r#"{"data":{"a":"b"},"metadata":{"labels":{"x":"y"}},"status":{"n":1}}"#);
         let other = content(r#"{"metadata":{"resourceVersion":"1"},"data":{"a":"c"},"status":{}}"#);
         assert_eq!(one, same);
         assert_ne!(one, other);

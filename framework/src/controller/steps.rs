@@ -95,7 +95,11 @@ impl<'a, C: Reconciler> Steps<'a, C> {
 
     /// A step that starts when those before have ended. Its name is what errors are told with. It
     /// returns `()`, an [`Action`] or a [`Flow`].
-    pub fn step<F>(mut self, name: &'a str, work: impl Future<Output = Result<F>> + Send + 'a) -> Self
+    pub fn step<F>(
+        mut self,
+        name: &'a str,
+        work: impl Future<Output = Result<F>> + Send + 'a,
+    ) -> Self
     where
         F: Into<Flow>,
     {

@@ -37,6 +37,7 @@ use crate::store::{Index, Representation};
 
 mod children;
 mod conditions;
+mod failures;
 mod finalizers;
 mod lifecycle;
 mod namespaces;

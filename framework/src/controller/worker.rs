@@ -3,6 +3,8 @@
 //! Whatever happens inside a step stays inside: a panic, a deadline and an error differ in metrics
 //! and logs only.
 
+mod failing;
+
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -15,8 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-use super::failure::Retry;
-use super::last::{LastErrors, Noted};
+use super::last::LastErrors;
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};
@@ -31,14 +32,6 @@ use crate::workqueue::{Work, WorkQueue};
 
 /// The gauges on long work are refreshed this often.
 const TICK: Duration = Duration::from_secs(5);
-/// Telling of a failure takes at most so long.
-const TELL_LIMIT: Duration = Duration::from_secs(10);
-/// So many reconciles of an object in a row may lose a race with another writer; one more is a
-/// failure like others.
-const RACES: u64 = 5;
-/// After a lost race the object is reconciled when the cache shows the winner, and at the latest
-/// after this time.
-const RACE_LIMIT: Duration = Duration::from_secs(1);
 
 /// What one step came to.
 #[derive(Debug)]
@@ -96,18 +89,6 @@ enum End {
     Outcome(Outcome),
     Panicked(String),
     TimedOut,
-}
-
-/// When a failed reconcile is tried again.
-enum Next {
-    /// Not before something changes.
-    Never,
-    After(Duration),
-    Backoff,
-    /// When the cache shows who wrote first.
-    LostRace,
-    /// Its retries are used up.
-    GiveUp(Option<Duration>),
 }
 
 impl Worker {
@@ -246,96 +227,6 @@ impl Worker {
             }
         }
     }
-
-    /// Tells of a failure, and gives the verdict.
-    async fn fail(&self, work: Work<ObjectKey>, mut failure: Failure, how: Ended) -> Ended {
-        self.namespaces.failed(work.key(), &failure);
-        let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
-        let failures = work.failures().saturating_add(1);
-        let next = self.what_next(&failure, failures, noted);
-        failure.gave_up = matches!(next, Next::GiveUp(_));
-        let gave_up_now = failure.gave_up && !noted.had_given_up;
-        if failure.gave_up || matches!(next, Next::Never) {
-            self.last.gave_up(work.key());
-        }
-        if !matches!(next, Next::LostRace) {
-            let is_news = noted.is_news || gave_up_now;
-            let told = Told { failure: &failure, failures, is_news, gave_up: gave_up_now };
-            self.tell(&work, told).await;
-        }
-        if gave_up_now {
-            self.meter.gave_up();
-        }
-        verdict(work, &failure, next, how)
-    }
-
-    fn what_next(&self, failure: &Failure, failures: u32, noted: Noted) -> Next {
-        match failure.retry {
-            Retry::Never => Next::Never,
-            Retry::After(delay) => Next::After(delay),
-            Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
-            Retry::Backoff if self.retry.bound(failures).is_none() => {
-                // The function is code of users.
-                let delay = || self.then.delay(failure, failures);
-                Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
-            }
-            Retry::Backoff => Next::Backoff,
-        }
-    }
-
-    /// Whatever happens while telling changes nothing.
-    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>) {
-        let turn = self.a_turn(work);
-        let _told = turn.cancel.at_end();
-        let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
-        match self.seams.clock.within(TELL_LIMIT, caught(telling)).await {
-            Some(Ok(Ok(()))) => {}
-            Some(Ok(Err(error))) => tracing::warn!(%error, "cannot report a failure"),
-            Some(Err(panic)) => {
-                let text = panic_text(&*panic);
-                tracing::error!("what reports failures panicked: {text}");
-            }
-            None => tracing::warn!(limit = ?TELL_LIMIT, "what reports failures took too long"),
-        }
-    }
-}
-
-/// Logs a failure, and gives the verdict on its key.
-fn verdict(work: Work<ObjectKey>, failure: &Failure, next: Next, how: Ended) -> Ended {
-    let failures = work.failures().saturating_add(1);
-    let retry_in = match next {
-        Next::Never => {
-            work.done();
-            tracing::error!(error = %failure, "the reconcile failed for good");
-            return Ended::Terminal;
-        }
-        Next::LostRace => {
-            // The change that was written first is on its way, and wakes the key.
-            work.retry_after(RACE_LIMIT);
-            tracing::debug!(error = %failure, "somebody else wrote first: waiting to see what");
-            return how;
-        }
-        Next::GiveUp(again_in) => {
-            match again_in {
-                Some(delay) => work.retry_after(delay),
-                None => drop(work.retry()),
-            }
-            tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
-            return how;
-        }
-        Next::After(delay) => {
-            work.retry_after(delay);
-            Some(delay)
-        }
-        Next::Backoff => work.retry(),
-    };
-    match how {
-        Ended::Panic | Ended::Timeout => {
-            tracing::error!(error = %failure, failures, ?retry_in, "the reconcile was ended");
-        }
-        _ => tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed"),
-    }
-    how
 }
 
 /// Names a reconcile in logs: the numbers of one worker follow from its seed, and look random.
