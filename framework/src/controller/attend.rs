@@ -88,13 +88,15 @@ impl<C: Reconciler> Attendance<C> {
     }
 
     /// Waits for a version that this method did not announce before; several at once are announced
-    /// as one. Never returns once the task is called off.
+    /// as one. False when the task should end: `while task.changed().await { … }`.
     ///
     /// # Cancel safety
     /// Safe: nothing is missed when it is dropped.
-    pub async fn changed(&mut self) {
-        if self.latest.changed().await.is_err() {
-            std::future::pending::<()>().await;
+    pub async fn changed(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => false,
+            told = self.latest.changed() => told.is_ok(),
         }
     }
 

@@ -6,6 +6,7 @@ mod status;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -14,10 +15,12 @@ use tokio_util::sync::CancellationToken;
 use self::status::Latest;
 use super::Reconciler;
 use super::changes::Changes;
+use super::reasons::{Reason, Reasons};
 use super::spec::Stamp;
 use super::step::Memory;
 use super::superseded::Watch;
 use super::turn::Turn;
+use super::waking::Waking;
 use crate::api::Api;
 use crate::client::Client;
 use crate::clock::Clock;
@@ -51,6 +54,7 @@ pub(super) struct Reach {
     pub(super) recorder: Recorder,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) memory: Arc<Memory>,
+    pub(super) waking: Arc<Waking>,
     pub(super) seams: Seams,
 }
 
@@ -146,7 +150,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Has another object of the reconciled kind, or this one again, reconciled soon.
     pub fn requeue(&self, key: ObjectKey) {
-        self.reach.queue.add(key);
+        self.reach.queue.add_with(key, Reason::ASKED.adding());
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
@@ -199,6 +203,19 @@ impl<C: Reconciler> Context<C> {
     /// How many reconciles of this object failed in a row before this one.
     pub fn attempt(&self) -> u32 {
         self.turn.attempt
+    }
+
+    /// Why the object is reconciled: everything that came together since it was last looked at. For
+    /// logs and for work that one source alone makes necessary; see [`Reasons`] for what it does not
+    /// promise.
+    pub fn reasons(&self) -> Reasons {
+        self.reach.waking.named(self.turn.reasons)
+    }
+
+    /// `delay`, and up to a tenth more, for [`Action::requeue_after`](super::Action::requeue_after):
+    /// objects that were reconciled together do not stay together.
+    pub fn spread(&self, delay: Duration) -> Duration {
+        delay.saturating_add(self.reach.seams.entropy.jitter(delay / 10))
     }
 
     /// Did this process write the object more than 10 s ago, and the watch has not shown it yet? What

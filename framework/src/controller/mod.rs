@@ -5,30 +5,44 @@
 //! in one queue, and workers take keys from it. A reconcile that fails, panics or runs into its
 //! deadline is retried with backoff and disturbs no other key.
 //!
-//! Absent: polling, events handed to user code, and any state that a restart would miss.
+//! [`predicates`] say which changes count; a [`Trigger`], a [`Poll`] and a [`Timer`] wake objects for
+//! what no watch shows; [`Reasons`] tell why an object is looked at.
+//!
+//! Absent: events handed to user code, and any state that a restart would miss.
 
 mod action;
 mod applied;
 mod attend;
 mod changes;
 mod context;
+mod debounce;
 mod echoes;
 mod erased;
 mod failure;
+mod feed;
 mod giveup;
 mod last;
 mod meter;
 mod namespaces;
 mod pace;
+mod paused;
+mod polls;
+pub mod predicates;
+mod pump;
+mod reasons;
 mod report;
+mod resync;
 mod runtime;
 mod sources;
 mod spec;
 mod step;
 mod steps;
 mod superseded;
+mod timers;
+mod triggers;
 mod turn;
 mod unrest;
+mod waking;
 mod wiring;
 mod worker;
 
@@ -40,8 +54,14 @@ pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::{Failure, ResultExt};
 pub use giveup::Then;
 pub use last::LastError;
+pub use paused::PAUSED;
+pub use polls::{Poll, Polled};
+pub use predicates::Predicate;
+pub use reasons::Reasons;
 pub use report::OnFailure;
 pub use steps::{Flow, Steps};
+pub use timers::Timer;
+pub use triggers::Trigger;
 pub use unrest::Unrest;
 pub use wiring::Wiring;
 

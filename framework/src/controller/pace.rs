@@ -31,8 +31,6 @@ const SPACING: Duration = Duration::from_secs(1);
 const CELLS: usize = 1 << 15;
 /// So far a counter goes before each of its objects is counted alone.
 const SHARED: u8 = 25;
-/// Objects remembered for having been slowed down.
-const REMEMBERED: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Lately {
@@ -45,11 +43,13 @@ struct Lately {
     pressed: Option<Instant>,
     /// All reasons of its reconciles.
     reasons: u64,
+    /// Those of the turns that it had to wait for.
+    owed: u64,
 }
 
 impl Lately {
     fn new(now: Instant, count: u32, stamp: Option<Stamp>) -> Self {
-        Self { since: now, count, last: now, stamp, pressed: None, reasons: 0 }
+        Self { since: now, count, last: now, stamp, pressed: None, reasons: 0, owed: 0 }
     }
 
     /// Does what was counted say nothing any more?
@@ -59,7 +59,7 @@ impl Lately {
     }
 }
 
-/// An object that is, or was, reconciled without end.
+/// An object that is reconciled without end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hot {
     pub(super) key: ObjectKey,
@@ -81,8 +81,6 @@ pub(super) struct Pace {
     keys: Mutex<HashMap<ObjectKey, Lately, FixedState>>,
     /// How many of them are held to their pace.
     held: AtomicUsize,
-    /// The first that ever were.
-    ever: Mutex<Vec<Hot>>,
 }
 
 impl Default for Pace {
@@ -97,7 +95,6 @@ impl Default for Pace {
             total: AtomicU64::new(0),
             keys: Mutex::new(HashMap::with_hasher(hasher)),
             held: AtomicUsize::new(0),
-            ever: Mutex::default(),
         }
     }
 }
@@ -121,12 +118,12 @@ pub(super) enum Leave {
 
 impl Pace {
     /// Asks for leave; a reconcile that gets it counts. `stamp` tells the object's spec, if it is
-    /// needed.
+    /// needed; `reasons` are added to while it has to wait.
     pub(super) fn ask(
         &self,
         key: &ObjectKey,
         now: Instant,
-        reasons: u64,
+        reasons: &mut u64,
         stamp: impl FnOnce() -> Option<Stamp>,
     ) -> Leave {
         self.turn_window(now);
@@ -175,13 +172,14 @@ impl Pace {
         self.held.store(held, Ordering::Relaxed);
     }
 
-    fn ask_alone(&self, key: &ObjectKey, reasons: u64, fresh: Lately) -> Leave {
+    fn ask_alone(&self, key: &ObjectKey, reasons: &mut u64, fresh: Lately) -> Leave {
         let now = fresh.last;
         let mut keys = self.keys.lock();
         let lately = match keys.get_mut(key) {
             Some(lately) => lately,
             None => keys.entry(key.clone()).or_insert(fresh),
         };
+        *reasons |= std::mem::take(&mut lately.owed);
         if lately.is_over(now, fresh.stamp) {
             let was_held = lately.pressed.is_some();
             *lately = Lately::new(now, 0, fresh.stamp);
@@ -189,10 +187,11 @@ impl Pace {
                 self.held.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        lately.reasons |= reasons;
+        lately.reasons |= *reasons;
         let rested = now.saturating_duration_since(lately.last);
         if lately.pressed.is_some() && rested < SPACING {
             lately.pressed = Some(now);
+            lately.owed = *reasons;
             return Leave::Wait(SPACING.saturating_sub(rested));
         }
         lately.count += 1;
@@ -201,18 +200,8 @@ impl Pace {
             return Leave::Go;
         }
         lately.pressed = Some(now);
-        let hot = Hot { key: key.clone(), count: lately.count, reasons: lately.reasons };
         self.held.fetch_add(1, Ordering::Relaxed);
-        drop(keys);
-        self.remember(hot);
         Leave::GoAndWarn
-    }
-
-    fn remember(&self, hot: Hot) {
-        let mut ever = self.ever.lock();
-        if ever.len() < REMEMBERED && ever.iter().all(|known| known.key != hot.key) {
-            ever.push(hot);
-        }
     }
 
     /// The object is gone.
@@ -237,11 +226,6 @@ impl Pace {
         hot.truncate(limit);
         hot
     }
-
-    /// The first 16 objects that ever were.
-    pub(super) fn ever_hot(&self) -> Vec<Hot> {
-        self.ever.lock().clone()
-    }
 }
 
 #[cfg(test)]
@@ -253,7 +237,8 @@ mod tests {
     }
 
     fn ask_at(pace: &Pace, key: &ObjectKey, now: Instant, stamp: u64) -> Leave {
-        pace.ask(key, now, 1 << (stamp % 64), || Some(Stamp::test(stamp)))
+        let mut reasons = 1 << (stamp % 64);
+        pace.ask(key, now, &mut reasons, || Some(Stamp::test(stamp)))
     }
 
     /// Asks without a rest until `end`; how many went, and how many of them with a warning.
@@ -277,7 +262,6 @@ mod tests {
         assert_eq!(warned, 1);
         assert!((640..=655).contains(&went), "{went}");
         assert_eq!(pace.hot(5).len(), 1);
-        assert_eq!(pace.ever_hot()[0].key, key);
     }
 
     #[tokio::test(start_paused = true)]
@@ -331,6 +315,18 @@ mod tests {
         assert_eq!(pace.hot(5)[0].reasons, 1 << 3);
         pace.forget(&key);
         assert_eq!((pace.hot(5).len(), pace.held.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_reasons_of_a_turn_that_had_to_wait_are_told_to_the_next() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask(&pace, &key, now), Leave::Wait(_)) {}
+        let stamp = || Some(Stamp::test(1));
+        assert!(matches!(pace.ask(&key, now, &mut 0b100, stamp), Leave::Wait(_)));
+        let mut reasons = 0b1000;
+        assert_eq!(pace.ask(&key, now + SPACING, &mut reasons, stamp), Leave::Go);
+        assert_eq!(reasons, 0b1110);
     }
 
     #[tokio::test(start_paused = true)]

@@ -55,6 +55,7 @@ enum Stopped {
     Failed(Failure),
     Undecodable(Failure),
     Superseded,
+    Paused,
 }
 
 impl From<Failure> for Stopped {
@@ -81,6 +82,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
                 Ok(Some(action)) => Outcome::Done(action),
                 Ok(None) => Outcome::Absent,
                 Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
+                Err(Stopped::Paused) => Outcome::Paused,
                 Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
                 Err(Stopped::Superseded) => Outcome::Superseded,
             }
@@ -108,6 +110,9 @@ impl<C: Reconciler> ObjectStep<C> {
             self.forget(key).await;
             return Ok(None);
         };
+        if self.reach.waking.paused.holds(&cached) {
+            return Err(Stopped::Paused);
+        }
         let object = match cached.get() {
             Ok(object) => object,
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
@@ -139,6 +144,7 @@ impl<C: Reconciler> ObjectStep<C> {
     /// The object is gone.
     async fn forget(&self, key: &ObjectKey) {
         self.reach.memory.forget(key);
+        self.reach.waking.paused.forget(key);
         if let Some(kept) = &self.kept {
             kept.forget(key);
         }

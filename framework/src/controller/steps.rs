@@ -174,7 +174,7 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> 
     let ends = all_ended(&mut group).await;
     let mut flow = Flow::Continue;
     let mut failure: Option<Failure> = None;
-    for (step, end) in group.iter().zip(ends) {
+    for (step, end) in group.into_iter().zip(ends) {
         if let Some(type_) = step.condition {
             cx.set_condition(condition(type_, &end)).await?;
         }

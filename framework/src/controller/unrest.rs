@@ -6,7 +6,7 @@ pub struct Unrest {
     /// What is going on now, a sentence for each object, by key: which it is, why it was reconciled,
     /// how its last reconcile failed. A selection when there are very many.
     pub now: Vec<String>,
-    /// The objects (the first 16) that were reconciled without end at some time since the start: more
-    /// than 50 times a minute though nobody changed their spec. A sentence each.
+    /// Those of them that are reconciled without end: more than 50 times a minute though nobody changes
+    /// their spec.
     pub endless: Vec<String>,
 }

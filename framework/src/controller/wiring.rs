@@ -10,6 +10,10 @@ use std::time::Duration;
 
 pub(super) use self::reconciling::Around;
 use super::erased::ErasedController;
+use super::predicates::Predicate;
+use super::pump::Pump;
+use super::reasons::{Names, Reason};
+use super::resync::{self, Resync};
 use super::runtime::{Handle, Plan};
 use super::sources::{self, Source};
 use super::{Context, Finalize, Reconciler, Result};
@@ -17,6 +21,8 @@ use crate::rbac::{self, Rule, verbs::VerbType};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::{Cached, Index, IndexValue};
 use crate::workqueue::RetryPolicy;
+
+mod waking;
 
 /// A boxed clean-up.
 pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
@@ -52,6 +58,11 @@ pub struct Wiring<C: Reconciler> {
     sources: Vec<Source>,
     rules: Vec<Rule>,
     around: Around<C>,
+    names: Names,
+    when: Option<Predicate<C::Object>>,
+    pumps: Vec<Arc<dyn Pump>>,
+    resync: Option<Resync>,
+    debounce: Option<(Duration, Duration)>,
 }
 
 impl<C: Reconciler> fmt::Debug for Wiring<C> {
@@ -60,6 +71,7 @@ impl<C: Reconciler> fmt::Debug for Wiring<C> {
             .field("name", &self.name)
             .field("kind", &self.info.group_resource())
             .field("sources", &self.sources.len())
+            .field("when", &self.when)
             .field("finalizer", &self.finalizer.as_ref().map(|finalizer| &finalizer.name))
             .finish_non_exhaustive()
     }
@@ -91,6 +103,11 @@ impl<C: Reconciler> Wiring<C> {
             around: Around::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
+            names: Names::default(),
+            when: None,
+            pumps: Vec::new(),
+            resync: Some(Resync::every(resync::PERIOD)),
+            debounce: None,
         }
     }
 
@@ -125,8 +142,10 @@ impl<C: Reconciler> Wiring<C> {
     /// When the kind is known at run time only.
     #[track_caller]
     pub fn owns<K: Resource>(mut self) -> Self {
-        self.rules.extend(rbac::owned_rules(&static_info::<K>()));
-        self.sources.push(sources::owned::<K>(self.info.clone()));
+        let info = static_info::<K>();
+        let reason = self.names.add(format!("owned {}", info.group_resource()));
+        self.rules.extend(rbac::owned_rules(&info));
+        self.sources.push(sources::owned::<K>(self.info.clone(), reason, None));
         self
     }
 
@@ -137,8 +156,8 @@ impl<C: Reconciler> Wiring<C> {
     /// When the kind is known at run time only.
     #[track_caller]
     pub fn watches<K: Resource>(mut self, mapper: fn(&Cached<K>) -> Vec<ObjectKey>) -> Self {
-        self.rules.extend(rbac::watched_rules(&static_info::<K>()));
-        self.sources.push(sources::watched::<K>(mapper));
+        let reason = self.watching::<K>();
+        self.sources.push(sources::watched::<K>(mapper, reason, None));
         self
     }
 
@@ -150,9 +169,17 @@ impl<C: Reconciler> Wiring<C> {
     /// When the kind is known at run time only.
     #[track_caller]
     pub fn watches_by<K: Resource, V: IndexValue>(mut self, index: Index<C::Object, V>) -> Self {
-        self.rules.extend(rbac::watched_rules(&static_info::<K>()));
-        self.sources.push(sources::watched_by::<K, C::Object, V>(index));
+        let reason = self.watching::<K>();
+        self.sources.push(sources::watched_by::<K, C::Object, V>(index, reason, None));
         self
+    }
+
+    /// The permission to watch a kind, and the reason of its source.
+    #[track_caller]
+    fn watching<K: Resource>(&mut self) -> Reason {
+        let info = static_info::<K>();
+        self.rules.extend(rbac::watched_rules(&info));
+        self.names.add(format!("watched {}", info.group_resource()))
     }
 
     /// Builds an index of the reconciled kind before the first reconcile instead of at its first use.
@@ -184,7 +211,10 @@ impl<C: Reconciler> Wiring<C> {
     }
 
     /// The controller, ready to be given to a manager.
-    pub fn build(self, controller: C) -> Arc<dyn ErasedController> {
+    pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
+        if let Some(resync) = self.resync.take() {
+            self.pumps.push(Arc::new(resync));
+        }
         let plan = Plan {
             info: self.info,
             name: self.name.into(),
@@ -195,6 +225,10 @@ impl<C: Reconciler> Wiring<C> {
             rules: rbac::merge(self.rules),
             sources: self.sources,
             around: self.around,
+            names: self.names,
+            when: self.when,
+            pumps: self.pumps,
+            debounce: self.debounce,
         };
         Arc::new(Handle::new(plan, controller))
     }

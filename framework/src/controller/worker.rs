@@ -17,6 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::debounce::Quiet;
 use super::last::LastErrors;
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
@@ -24,6 +25,7 @@ use super::pace::{Leave, Pace};
 use super::report::Told;
 use super::spec::Stamp;
 use super::turn::{Cancel, Turn};
+use super::waking::Waking;
 use super::{Action, Failure, RetryPolicy, Then};
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
@@ -46,6 +48,8 @@ pub(super) enum Outcome {
     Superseded,
     /// The object does not decode. The cache says so in the log, once: nobody else does.
     Undecodable(Failure),
+    /// Left alone, as its annotation says.
+    Paused,
 }
 
 /// A boxed future of a step.
@@ -79,6 +83,7 @@ pub(super) struct Worker {
     pub(super) meter: Meter,
     pub(super) pace: Arc<Pace>,
     pub(super) last: Arc<LastErrors>,
+    pub(super) waking: Arc<Waking>,
     pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
@@ -97,6 +102,13 @@ impl Worker {
         let ids = self.seams.entropy.next_u64();
         let mut turns = 0_u64;
         while let Some(work) = self.next().await {
+            let reasons = match self.waking.ask(work.key(), work.reasons(), work.taken()) {
+                Quiet::Now(reasons) => reasons,
+                Quiet::In(delay) => {
+                    work.hold(delay);
+                    continue;
+                }
+            };
             turns += 1;
             let span = tracing::info_span!(
                 "reconcile",
@@ -104,8 +116,9 @@ impl Worker {
                 namespace = work.key().namespace().unwrap_or_default(),
                 name = work.key().name(),
                 reconcile_id = format_args!("{:016x}", reconcile_id(ids, turns)),
+                reasons = %self.waking.named(reasons),
             );
-            self.turn(work).instrument(span).await;
+            self.turn(work, reasons).instrument(span).await;
             // Reconciles that never wait must not keep other tasks from running.
             consume_budget().await;
         }
@@ -127,9 +140,9 @@ impl Worker {
         }
     }
 
-    async fn turn(&self, work: Work<ObjectKey>) {
+    async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) {
         let started = work.taken();
-        match self.pace.ask(work.key(), started, 0, || self.step.stamp(work.key())) {
+        match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
             Leave::Go => {}
             Leave::GoAndWarn => {
                 self.meter.throttled();
@@ -142,19 +155,22 @@ impl Worker {
             Leave::Wait(delay) => return work.hold(delay),
         }
         let busy = self.meter.busy();
-        let end = self.guarded(work.key(), self.a_turn(&work), started).await;
+        let turn = self.a_turn(&work, reasons);
+        let end = self.guarded(work.key(), turn, started).await;
         let took = self.seams.clock.now().saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
         let ended = match end {
-            End::Outcome(Outcome::Failed(failure)) => self.fail(work, failure, Ended::Error).await,
+            End::Outcome(Outcome::Failed(failure)) => {
+                self.fail(work, reasons, (failure, Ended::Error)).await
+            }
             End::Panicked(text) => {
                 let failure = Failure::from(format!("the reconciler panicked: {text}"));
-                self.fail(work, failure, Ended::Panic).await
+                self.fail(work, reasons, (failure, Ended::Panic)).await
             }
             End::TimedOut => {
                 let limit = self.timeout;
                 let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
-                self.fail(work, failure, Ended::Timeout).await
+                self.fail(work, reasons, (failure, Ended::Timeout)).await
             }
             End::Outcome(outcome) => self.conclude(work, outcome),
         };
@@ -162,8 +178,8 @@ impl Worker {
         self.meter.ended(ended, took);
     }
 
-    fn a_turn(&self, work: &Work<ObjectKey>) -> Turn {
-        Turn { attempt: work.failures(), cancel: Cancel::new(&self.stop) }
+    fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {
+        Turn { attempt: work.failures(), reasons, cancel: Cancel::new(&self.stop) }
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
@@ -201,6 +217,11 @@ impl Worker {
                 self.pace.forget(work.key());
                 self.last.forget(work.key());
                 work.done();
+                Ended::Success
+            }
+            Outcome::Paused => {
+                work.done();
+                tracing::debug!("not reconciled: paused");
                 Ended::Success
             }
             Outcome::Done(action) => {

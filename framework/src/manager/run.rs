@@ -19,7 +19,7 @@ use super::http::{Endpoints, bind, serve};
 use super::{Bind, Manager, install, signals};
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::controller::{ControllerRun, ControllerState, ErasedController};
+use crate::controller::{ControllerRun, ControllerState, ErasedController, Unrest};
 use crate::error::{Error, ErrorKind};
 use crate::events::{Recorder, Warning};
 use crate::informer::InformerRegistry;
@@ -99,6 +99,12 @@ impl Running {
     pub fn states(&self) -> Vec<(String, ControllerState)> {
         let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
         self.controllers.iter().map(state).collect()
+    }
+
+    /// Why its controllers do not come to rest, by name.
+    pub fn unrest(&self) -> Vec<(String, Unrest)> {
+        let unrest = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.unrest());
+        self.controllers.iter().map(unrest).collect()
     }
 
     /// Is it ready, and if not, what is missing?

@@ -39,8 +39,8 @@ impl Worker {
     pub(super) async fn fail(
         &self,
         work: Work<ObjectKey>,
-        mut failure: Failure,
-        how: Ended,
+        reasons: u64,
+        (mut failure, how): (Failure, Ended),
     ) -> Ended {
         self.namespaces.failed(work.key(), &failure);
         let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
@@ -54,7 +54,7 @@ impl Worker {
         if !matches!(next, Next::LostRace) {
             let is_news = noted.is_news || gave_up_now;
             let told = Told { failure: &failure, failures, is_news, gave_up: gave_up_now };
-            self.tell(&work, told).await;
+            self.tell(&work, told, reasons).await;
         }
         if gave_up_now {
             self.meter.gave_up();
@@ -77,8 +77,8 @@ impl Worker {
     }
 
     /// Whatever happens while telling changes nothing.
-    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>) {
-        let turn = self.a_turn(work);
+    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, reasons: u64) {
+        let turn = self.a_turn(work, reasons);
         let _told = turn.cancel.at_end();
         let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
         match self.seams.clock.within(TELL_LIMIT, caught(telling)).await {
