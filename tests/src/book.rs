@@ -25,3 +25,6 @@ pub mod cache_modes {}
 
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
+
+#[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
+pub mod controllers_reconcile_and_requeue {}

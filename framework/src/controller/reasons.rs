@@ -113,10 +113,6 @@ impl Reasons {
         Self { bits, names: Arc::clone(names) }
     }
 
-    pub(super) fn bits(&self) -> u64 {
-        self.bits
-    }
-
     /// Is that name among them? `false` also for a name that the controller does not have.
     pub fn contains(&self, name: &str) -> bool {
         self.iter().any(|known| known == name)

@@ -117,6 +117,7 @@ impl Stage {
             then: Then::Rest,
             last: Arc::default(),
             pace: Arc::default(),
+            waking: Arc::default(),
             meter: Meter::new(&seams.metrics, "test", workers),
             seams,
             reconciles: Arc::default(),

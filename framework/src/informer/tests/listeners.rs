@@ -324,8 +324,8 @@ async fn a_mapper_is_shown_every_state_that_the_cache_held() {
     let states: Arc<Mutex<Vec<String>>> = Arc::default();
     let heard = Arc::clone(&states);
     let listening = rig.informer.listen().on_steps(move |steps| {
-        let states = states(steps).into_iter();
-        heard.lock().extend(states.map(|state| state.version().to_owned()));
+        let held = crate::informer::states(steps).into_iter();
+        heard.lock().extend(held.map(|state| state.version().to_owned()));
     });
     listening.synced().await.unwrap();
     let versions: Vec<String> =
