@@ -10,6 +10,7 @@ use super::attend::Tasks;
 use super::changes::Kept;
 use super::context::{About, Context, Reach};
 use super::echoes::Echoes;
+use super::expectations::Whose;
 use super::report::Told;
 use super::runtime::Plan;
 use super::spec::Stamp;
@@ -118,6 +119,9 @@ impl<C: Reconciler> ObjectStep<C> {
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
         };
         memory.echoes.begin(key, object.resource_version());
+        let whose = Whose { key, uid: object.uid() };
+        let now = self.reach.seams.clock.now();
+        memory.applied.ledger.begin(whose, &self.reach.informers, now);
         let cx = self.context(cached, object, turn);
         match &self.plan.finalizer {
             _ if cx.object().is_terminating() => {
