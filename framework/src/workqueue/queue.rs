@@ -4,8 +4,8 @@
 //! lock, as many sleepers as that concerns; they are woken after it.
 
 use std::fmt;
-use std::hash::Hash;
 use std::future::poll_fn;
+use std::hash::Hash;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -279,7 +279,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         let more = after.eligible.saturating_sub(before.eligible);
         let wanted = if core.exhausted() { usize::MAX } else { more.max(after.eligible.min(1)) };
         room.call(wanted, &mut calls);
-        room.expect(after.next_due, &mut calls);
+        room.expect(core.next_due(), &mut calls);
         core.tell_depths(|priority, by| self.meter.depth(priority, by));
         drop(inside);
         calls.make();
@@ -292,10 +292,14 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         Work::new(Arc::clone(shared), taken, now)
     }
 
-    pub(super) fn finish(&self, ticket: Ticket, verdict: Verdict, reasons: u64) -> Option<Duration> {
-        let (finished, closed) = self.change(|core, _, now| {
-            (core.finish(ticket, verdict, reasons, now), core.is_closed())
-        });
+    pub(super) fn finish(
+        &self,
+        ticket: Ticket,
+        verdict: Verdict,
+        reasons: u64,
+    ) -> Option<Duration> {
+        let (finished, closed) = self
+            .change(|core, _, now| (core.finish(ticket, verdict, reasons, now), core.is_closed()));
         // Only a drain waits for ends, and it closes the queue first.
         if closed {
             self.ended.notify_waiters();

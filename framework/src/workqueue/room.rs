@@ -73,7 +73,9 @@ impl Calls {
 
     /// Wakes them.
     pub(super) fn make(self) {
-        self.first.into_iter().chain(self.others).for_each(Waker::wake);
+        let Some(first) = self.first else { return };
+        first.wake();
+        self.others.into_iter().for_each(Waker::wake);
     }
 }
 
