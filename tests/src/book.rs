@@ -28,3 +28,9 @@ pub mod controllers_queues_and_backoff {}
 
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
+
+#[doc = include_str!("../../book/src/running/production.md")]
+pub mod running_production {}
+
+#[doc = include_str!("../../book/src/internals.md")]
+pub mod internals {}
