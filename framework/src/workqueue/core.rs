@@ -146,10 +146,11 @@ impl<T: Hash + Eq + Clone> Core<T> {
         if is_new {
             slot.priority = priority;
         }
-        let at = nanos(now.saturating_add(delay));
-        match nanos(now) {
-            now if at > now => self.want_at(ticket, priority, at),
-            now => self.want(ticket, priority, now),
+        let now = nanos(now);
+        if delay.is_zero() {
+            self.want(ticket, priority, now);
+        } else {
+            self.want_at(ticket, priority, now.saturating_add(nanos(delay)));
         }
     }
 
@@ -157,6 +158,7 @@ impl<T: Hash + Eq + Clone> Core<T> {
     fn want(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match &mut slot.place {
+            Place::Ready { .. } if slot.priority >= priority => return,
             Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => {
                 return self.raise(ticket, priority);
             }

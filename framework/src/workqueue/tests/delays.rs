@@ -4,7 +4,7 @@ use super::*;
 
 /// Bytes per delayed key of 4 bytes: its slot, its place in the table and its timer, each with room
 /// to grow.
-const MOST_BYTES: u64 = 320;
+const MOST_BYTES: u64 = 200;
 
 fn due(key: u32) -> Duration {
     // Spread over an hour, in no order.
