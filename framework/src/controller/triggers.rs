@@ -180,7 +180,7 @@ impl Shared {
         let targets: Vec<_> = state.targets.iter().filter_map(Weak::upgrade).collect();
         drop(state);
         // All are asked, whatever one of them says.
-        targets.iter().fold(true, |all, target| target.offer(key) && all)
+        targets.iter().filter(|target| !target.offer(key)).count() == 0
     }
 }
 
