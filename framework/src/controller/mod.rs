@@ -16,6 +16,7 @@ mod context;
 mod debounce;
 mod echoes;
 mod erased;
+mod expectations;
 mod failure;
 mod feed;
 mod meter;
@@ -38,7 +39,7 @@ mod wiring;
 mod worker;
 
 pub use action::Action;
-pub use context::Context;
+pub use context::{Context, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::Failure;
 pub use paused::PAUSED;

@@ -114,19 +114,19 @@ pub(super) fn owned<K: Resource>(
         let (feed, applied, parent) = (at.feed.clone(), Arc::clone(at.applied), parent.clone());
         let Some(when) = when.clone() else {
             return Ok(vec![informer.listen().inline(Box::new(move |events| {
-                forget::<K>(events, &parent, &applied);
+                note::<K>(events, &parent, &applied);
                 feed.wake(concerned(events.iter(), &parent, reason));
             }))]);
         };
         let kind = parent.clone();
-        let forgetting = informer.listen().inline(Box::new(move |events| {
-            forget::<K>(events, &kind, &applied);
+        let noting = informer.listen().inline(Box::new(move |events| {
+            note::<K>(events, &kind, &applied);
         }));
         let telling = told_by(&informer, when.is_quick(), move |events| {
             let passed = events.iter().filter(|event| when.passes_event(event));
             feed.wake(concerned(passed, &parent, reason));
         });
-        Ok(vec![forgetting, telling])
+        Ok(vec![noting, telling])
     })
 }
 
@@ -157,14 +157,22 @@ fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
     }
 }
 
-/// A child that is gone was applied by nobody.
-fn forget<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied) {
+/// Keeps account of children that came, and of those that are gone.
+fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied) {
     for event in events {
-        if let Event::Deleted { last, .. } = event
-            && let [Some(owner), _] = owners(event, parent)
-            && let Some(info) = K::static_info()
-        {
-            applied.forget_child(&owner, &(info, last.key().clone()));
+        let (object, is_gone) = match event {
+            Event::Added { new, .. } => (new, false),
+            Event::Updated { .. } => continue,
+            Event::Deleted { last, .. } => (last, true),
+        };
+        let Some(owner) = controller_key(object.head().owners(), parent, object.key()) else {
+            continue;
+        };
+        let Some(info) = K::static_info() else { continue };
+        if is_gone {
+            applied.forget_child(&owner, &(info, object.key().clone()));
+        } else {
+            applied.ledger.appeared(&owner, &info, object.head().uid());
         }
     }
 }

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::applied::Applied;
 use super::context::{Context, Reach};
 use super::echoes::Echoes;
+use super::expectations::Whose;
 use super::runtime::Plan;
 use super::turn::Turn;
 use super::wiring::Finalizer;
@@ -94,6 +95,9 @@ impl<C: Reconciler> ObjectStep<C> {
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
         };
         memory.echoes.begin(key, object.resource_version());
+        let whose = Whose { key, uid: object.uid() };
+        let now = self.reach.seams.clock.now();
+        memory.applied.ledger.begin(whose, &self.reach.informers, now);
         let about = (key.clone(), object);
         let cx: Context<C> = Context::new(Arc::clone(&self.reach), self.store.clone(), about, turn);
         match &self.plan.finalizer {

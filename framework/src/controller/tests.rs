@@ -37,10 +37,12 @@ use crate::store::{Index, Representation};
 
 mod children;
 mod conditions;
+mod duplicates;
 mod finalizers;
 mod lifecycle;
 mod namespaces;
 mod outside;
+mod own_writes;
 mod undecodable;
 mod waking;
 mod wiring;

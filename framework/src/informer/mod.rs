@@ -143,7 +143,7 @@ impl<K: Resource> Informer<K> {
     /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
     pub fn wrote(&self, object: &K) -> Result<(), Error> {
         let core = self.lease.core();
-        if !core.is_whole() || !core.covers(object.metadata().namespace.as_deref()) {
+        if !self.shows_own(object.metadata().namespace.as_deref()) {
             return Ok(());
         }
         let unusable = || {
@@ -161,6 +161,12 @@ impl<K: Resource> Informer<K> {
         }
         core.store.wrote(core.store.object(&skim));
         Ok(())
+    }
+
+    /// Are own writes to this namespace shown? Not by a cache that is limited by a selector.
+    pub(crate) fn shows_own(&self, namespace: Option<&str>) -> bool {
+        let core = self.lease.core();
+        core.is_whole() && core.covers(namespace)
     }
 
     /// This process deleted the object of that uid, and it is gone (no finalizer held it): reads of
