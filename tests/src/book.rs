@@ -28,3 +28,9 @@ pub mod running_leader_election {}
 
 #[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
 pub mod controllers_reconcile_and_requeue {}
+
+#[doc = include_str!("../../book/src/running/production.md")]
+pub mod running_production {}
+
+#[doc = include_str!("../../book/src/internals.md")]
+pub mod internals {}
