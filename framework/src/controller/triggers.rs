@@ -239,6 +239,13 @@ impl Target {
     }
 }
 
+impl Drop for Target {
+    /// Who waited for this controller waits no more.
+    fn drop(&mut self) {
+        self.shared.room.notify_waiters();
+    }
+}
+
 impl Pump for Target {
     fn prepare(self: Arc<Self>, _: PumpRun) -> Pumping {
         if let Some(gate) = self.gate.get() {
