@@ -25,7 +25,7 @@ mod wiring;
 mod worker;
 
 pub use action::Action;
-pub use context::{Context, Expectations, Pending};
+pub use context::{Context, ContextPatcher, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::Failure;
 pub use wiring::Wiring;
