@@ -8,6 +8,7 @@ mod status;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
@@ -18,9 +19,11 @@ pub use self::expected::{Expectations, Pending};
 pub use self::patcher::ContextPatcher;
 use self::status::Latest;
 use super::Reconciler;
+use super::reasons::{Reason, Reasons};
 use super::expectations::{Kind, What};
 use super::step::Memory;
 use super::turn::Turn;
+use super::waking::Waking;
 use crate::api::Api;
 use crate::client::Client;
 use crate::clock::Clock;
@@ -56,6 +59,7 @@ pub(super) struct Reach {
     pub(super) recorder: Recorder,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) memory: Arc<Memory>,
+    pub(super) waking: Arc<Waking>,
     pub(super) seams: Seams,
 }
 
@@ -136,7 +140,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Has another object of the reconciled kind, or this one again, reconciled soon.
     pub fn requeue(&self, key: ObjectKey) {
-        self.reach.queue.add(key);
+        self.reach.queue.add_with(key, Reason::ASKED.adding());
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
@@ -156,6 +160,19 @@ impl<C: Reconciler> Context<C> {
     /// How many reconciles of this object failed in a row before this one.
     pub fn attempt(&self) -> u32 {
         self.turn.attempt
+    }
+
+    /// Why the object is reconciled: everything that came together since it was last looked at. For
+    /// logs and for work that one source alone makes necessary; see [`Reasons`] for what it does not
+    /// promise.
+    pub fn reasons(&self) -> Reasons {
+        self.reach.waking.named(self.turn.reasons)
+    }
+
+    /// `delay`, and up to a tenth more, for [`Action::requeue_after`](super::Action::requeue_after):
+    /// objects that were reconciled together do not stay together.
+    pub fn spread(&self, delay: Duration) -> Duration {
+        delay.saturating_add(self.reach.seams.entropy.jitter(delay / 10))
     }
 
     /// Did a reconcile of this object write more than 10 s ago, to the object itself or to another

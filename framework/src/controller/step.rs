@@ -48,6 +48,7 @@ impl Memory {
 enum Stopped {
     Failed(Failure),
     Undecodable(Failure),
+    Paused,
 }
 
 impl From<Failure> for Stopped {
@@ -71,6 +72,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
                 Ok(Some(action)) => Outcome::Done(action),
                 Ok(None) => Outcome::Absent,
                 Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
+                Err(Stopped::Paused) => Outcome::Paused,
                 Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
             }
         })
@@ -82,8 +84,12 @@ impl<C: Reconciler> ObjectStep<C> {
         let memory = &self.reach.memory;
         let Some(cached) = self.store.get(key) else {
             memory.forget(key);
+            self.reach.waking.paused.forget(key);
             return Ok(None);
         };
+        if self.reach.waking.paused.holds(&cached) {
+            return Err(Stopped::Paused);
+        }
         let object = match cached.get() {
             Ok(object) => object,
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),

@@ -31,7 +31,7 @@ use crate::events::Normal;
 use crate::informer::{CacheOptions, InformerRegistry};
 use crate::metrics::{Metrics, names};
 use crate::rbac::Owns;
-use crate::resource::{ResourceExt, ResourceInfo};
+use crate::resource::{ObjectKey, ResourceExt, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::{Index, Representation};
 
@@ -41,8 +41,10 @@ mod duplicates;
 mod finalizers;
 mod lifecycle;
 mod namespaces;
+mod outside;
 mod own_writes;
 mod undecodable;
+mod waking;
 mod wiring;
 
 const EPOCH: i64 = 1_767_225_600;
@@ -277,3 +279,39 @@ fn plain(sites: &Sites) -> Arc<dyn ErasedController> {
 fn finalizing(sites: &Sites) -> Arc<dyn ErasedController> {
     Wiring::<Sites>::new().owns::<ConfigMap>().finalizer(FINALIZER).build(sites.clone())
 }
+
+/// Notes why it is called, and does what the host says.
+#[derive(Clone, Default)]
+struct Noting(Arc<Mutex<Vec<String>>>);
+
+impl Noting {
+    /// What was noted since the last call: `home: changed, requeue`.
+    fn noted(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+impl Reconciler for Noting {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
+        self.0.lock().push(format!("{}: {}", site.name(), cx.reasons()));
+        match site.spec.host.as_str() {
+            "fails" => return Err("as told".into()),
+            "requeues" => return Ok(Action::requeue_after(Duration::from_secs(60))),
+            "asks" => cx.requeue(ObjectKey::new(Some("shop"), "home")),
+            "has a child" => drop(cx.apply_owned(child(site.name(), "x")).await?),
+            _ => {}
+        }
+        Ok(Action::done())
+    }
+}
+
+impl Finalize for Noting {
+    async fn cleanup(&self, site: &Site, cx: &Context<Self>) -> Result<()> {
+        self.0.lock().push(format!("{}: {}, cleaned up", site.name(), cx.reasons()));
+        Ok(())
+    }
+}
+
+impl Owns<ConfigMap> for Noting {}

@@ -31,6 +31,7 @@ mod selection;
 mod tests;
 
 use self::lease::Lease;
+pub(crate) use self::mailbox::states;
 use self::progress::Synced;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource, ResourceExt};
@@ -107,6 +108,12 @@ impl<K: Resource> Informer<K> {
     pub(crate) fn is_reported_elsewhere(&self) {
         let core = self.lease.core();
         core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// Tells whether the first list has been applied; it does not keep the cache going.
+    pub(crate) fn sync_probe(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+        let core = Arc::clone(self.lease.core());
+        Box::new(move || core.progress.now() == Synced::Done)
     }
 
     /// Waits until the first list has been applied and handed over to the listeners; what one of

@@ -315,18 +315,19 @@ impl Operator {
     async fn serve_term(&self, term: Term) -> Result<bool, Error> {
         *self.vitals.gate.lock() = Some(term.gate());
         let client = self.client.gated(Arc::new(term.gate()));
-        let outcome = self.run_controllers(client, Some(term.lost())).await;
+        let ends = Some((term.lost(), term.asked()));
+        let outcome = self.run_controllers(client, ends).await;
         term.end(matches!(outcome, Ok(true))).await;
         *self.vitals.gate.lock() = None;
         outcome
     }
 
-    /// Runs the controllers until the operator stops or leadership is lost; true when every
+    /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when every
     /// reconcile ended by itself.
     async fn run_controllers(
         &self,
         client: Client,
-        lost: Option<CancellationToken>,
+        ends: Option<(CancellationToken, CancellationToken)>,
     ) -> Result<bool, Error> {
         let stop = self.stop.child_token();
         let mut reporting = self.report_invalid(&client, stop.clone());
@@ -341,11 +342,12 @@ impl Operator {
             let controller = controller.clone();
             running.spawn(async move { (controller.name().to_owned(), controller.run(run).await) });
         }
-        let lost = lost.unwrap_or_default();
+        let (lost, asked) = ends.unwrap_or_default();
         let outcome = tokio::select! {
             biased;
             () = stop.cancelled() => Ok(self.drain + GRACE),
             () = lost.cancelled() => Ok(LOST),
+            () = asked.cancelled() => Ok(self.drain + GRACE),
             Some(early) = running.join_next() => Err(match early {
                 Ok((name, _)) => ended(&format!("controller {name:?}")),
                 Err(panic) => ended("a controller").because(panic),
