@@ -119,8 +119,8 @@ async fn dynamic_objects_are_patched_alike() {
     let object: DynamicObject = serde_json::from_value(held("5")).unwrap();
     let info = ResourceInfo::of::<Deployment>();
     let mut web = client(&echo).dynamic(info, Some("shop")).patcher(&object);
-    web.data["spec"]["replicas"] = json!(3);
-    web.data["spec"].as_object_mut().unwrap().remove("paused");
+    web.rest["spec"]["replicas"] = json!(3);
+    web.rest["spec"].as_object_mut().unwrap().remove("paused");
     assert!(web.send().await.unwrap());
     let spec = json!({ "replicas": 3, "paused": null });
     let expected = json!({ "metadata": { "uid": "u", "resourceVersion": "5" }, "spec": spec });
