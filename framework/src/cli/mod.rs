@@ -215,6 +215,10 @@ impl Options {
             }
             _ => {}
         }
+        manager.election = manager.election.map(|election| {
+            let election = if self.lend_lease { election.lend(true) } else { election };
+            if self.ask_for_lease { election.ask(true) } else { election }
+        });
         let namespaces: Vec<&str> = self
             .watch_namespace
             .split(',')

@@ -36,6 +36,14 @@ pub(super) struct Options {
     )]
     pub(super) leader_elect: Option<bool>,
 
+    /// Lend the lease to a process that asks for it with --ask-for-lease
+    #[arg(long, global = true)]
+    pub(super) lend_lease: bool,
+
+    /// Ask the replica that leads for the lease, for as long as this process runs; it must lend it
+    #[arg(long, global = true)]
+    pub(super) ask_for_lease: bool,
+
     /// Least important lines to log: error, warn, info, debug, trace (default info)
     #[arg(long, global = true, value_name = "LEVEL", alias = "zap-log-level")]
     pub(super) log_level: Option<tracing::Level>,
