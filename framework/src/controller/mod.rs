@@ -12,6 +12,7 @@
 
 mod action;
 mod applied;
+mod cluster;
 mod context;
 mod debounce;
 mod echoes;
@@ -39,6 +40,7 @@ mod wiring;
 mod worker;
 
 pub use action::Action;
+pub use cluster::Cluster;
 pub use context::{Context, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::Failure;

@@ -1,5 +1,7 @@
 //! What a controller watches, owns and may do, before it runs.
 
+mod clusters;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
