@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use super::{Bind, Manager};
 use crate::error::{Error, ErrorKind};
-use crate::leader::LeaderElection;
+use crate::leader::{Fenced, LeaderElection, fence_policy};
+use crate::rbac::Rule;
 use crate::resource::{ResourceExt, Scope};
 
 /// What [`Manager::manifests`] should print.
@@ -95,6 +96,7 @@ impl Sheet<'_> {
         documents.extend(self.install_role());
         if let Some(election) = &self.manager.election {
             documents.extend(self.lease_role(election));
+            documents.extend(self.fence(election).into_iter().flatten());
         }
         documents.push(self.deployment());
         Ok(documents)
@@ -212,7 +214,7 @@ impl Sheet<'_> {
     fn lease_role(&self, election: &LeaderElection) -> [Value; 2] {
         let mut rules = Vec::new();
         for (group, resource) in election.lock.resources() {
-            let mut own = rule_of(group, resource, &["get", "update"]);
+            let mut own = rule_of(group, resource, &["get", "update", "watch"]);
             own["resourceNames"] = json!([election.name]);
             rules.extend([rule_of(group, resource, &["create"]), own]);
         }
@@ -222,6 +224,16 @@ impl Sheet<'_> {
             self.role("Role", suffix, json!(rules)),
             self.binding("Role", suffix, Some(self.namespace)),
         ]
+    }
+
+    /// What refuses writes of a replica that does not lead, if the election has a fence.
+    fn fence(&self, election: &LeaderElection) -> Option<[Value; 2]> {
+        let fenced = Fenced { account: self.name, namespace: self.namespace };
+        let rules = self.manager.rules();
+        let is_read = |verb: &&str| matches!(*verb, "get" | "list" | "watch");
+        let written = rules.iter().filter(|rule| !rule.verbs.iter().all(|verb| is_read(verb)));
+        let resources = written.map(|rule| (rule.group.as_str(), rule.resource.as_str()));
+        election.fence.then(|| fence_policy(election, fenced, resources)).flatten()
     }
 
     fn role(&self, kind: &str, suffix: &str, rules: Value) -> Value {

@@ -399,7 +399,7 @@ impl Operator {
         let gate: Arc<dyn WriteGate> = Arc::new(term.gate());
         self.vitals.clusters.iter().for_each(|cluster| cluster.fence(Some(Arc::clone(&gate))));
         let client = self.client.gated(gate);
-        let lost = term.lost();
+        let (lost, asked) = (term.lost(), term.asked());
         let prepared = tokio::select! {
             biased;
             () = lost.cancelled() => None,
@@ -407,7 +407,7 @@ impl Operator {
         };
         let all_ended = match prepared {
             None => true,
-            Some(Ok(())) => self.run_controllers(client, Some(lost)).await,
+            Some(Ok(())) => self.run_controllers(client, Some((lost, asked))).await,
             Some(Err(error)) if error.kind() == ErrorKind::NotLeader => {
                 debug!(error = ?error, "the lease was lost before anything was done");
                 true
@@ -438,9 +438,13 @@ impl Operator {
         Ok(())
     }
 
-    /// Runs the controllers until the operator stops or leadership is lost; true when every
+    /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when every
     /// reconcile ended by itself.
-    async fn run_controllers(&self, client: Client, lost: Option<CancellationToken>) -> bool {
+    async fn run_controllers(
+        &self,
+        client: Client,
+        ends: Option<(CancellationToken, CancellationToken)>,
+    ) -> bool {
         let stop = self.stop.child_token();
         let mut reporting = self.report_invalid(&client, stop.clone());
         let beside = self.crew(When::Leading, &client, stop.child_token());
@@ -455,11 +459,12 @@ impl Operator {
             let controller = controller.clone();
             running.spawn(async move { (controller.name().to_owned(), controller.run(run).await) });
         }
-        let lost = lost.unwrap_or_default();
+        let (lost, asked) = ends.unwrap_or_default();
         let limit = tokio::select! {
             biased;
             () = stop.cancelled() => self.drain + GRACE,
             () = lost.cancelled() => LOST,
+            () = asked.cancelled() => self.drain + GRACE,
             Some(early) = running.join_next() => {
                 self.failed.with(match early {
                     Ok((name, _)) => ended(&format!("controller {name:?}")),

@@ -20,6 +20,11 @@ mod settle;
 #[cfg(test)]
 mod tests;
 
+/// Leader elections in a world that goes wrong, and an oracle that counts overlapping writes.
+pub mod elections {
+    pub use crate::leader::simulation::{Defect, Elections, Tally};
+}
+
 pub use real::{ClientCertificate, RealServer};
 pub use settle::RunningOperator;
 

@@ -19,14 +19,16 @@ impl<C: Reconciler> Wiring<C> {
         cluster: &Cluster,
         mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
     ) -> Self {
-        super::static_info::<K>();
+        let watched = super::static_info::<K>().group_resource();
+        let reason = self.names.add(format!("watched {watched} of {}", cluster.name()));
         let cluster = cluster.clone();
-        self.sources.push(Box::new(move |_, queue, _| {
+        self.sources.push(Box::new(move |at| {
             let here = move |other: &Cached<K>| {
                 let keys = mapper(other).into_iter();
                 keys.map(|key| key.in_cluster(ClusterId::default())).collect()
             };
-            Ok(Some(sources::mapped(&cluster.informers().informer::<K>(), queue, here)))
+            let informer = cluster.informers().informer::<K>();
+            Ok(vec![sources::mapped(&informer, at.feed, reason, None, here)])
         }));
         self
     }
