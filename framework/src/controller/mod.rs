@@ -15,6 +15,7 @@ mod applied;
 mod cluster;
 mod context;
 mod debounce;
+mod dump;
 mod echoes;
 mod erased;
 mod expectations;

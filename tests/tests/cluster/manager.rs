@@ -396,6 +396,11 @@ async fn the_debug_page_of_a_running_operator_shows_keys_caches_and_leadership()
     let served = fetch(running.metrics_addr().await.unwrap(), "/debug").await;
     let served: Value = serde_json::from_str(&served).unwrap();
     assert_eq!(served["controllers"][0]["name"], "widget");
+    let key = &page["controllers"][0]["keys"][0];
+    assert_eq!(key["key"], format!("{}/bad", cluster.namespace()));
+    assert_eq!(key["state"], "backing off");
+    assert!(key["dueInSeconds"].is_number() && key["failures"].as_u64() >= Some(1), "{key}");
+    assert_eq!(key["reasons"], json!(["retry"]));
     assert_eq!(page["leadership"]["state"], "leading");
     assert_eq!(page["leadership"]["holder"], page["leadership"]["identity"]);
     let caches = page["informers"]["local"].as_array().unwrap();
