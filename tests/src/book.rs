@@ -31,3 +31,6 @@ pub mod running_production {}
 
 #[doc = include_str!("../../book/src/internals.md")]
 pub mod internals {}
+
+#[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
+pub mod controllers_reconcile_and_requeue {}

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::erased::ControllerState;
+use super::last::LastError;
 use super::waking::Waking;
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::workqueue::KeyState;
@@ -22,6 +23,8 @@ pub(super) struct Look<'a> {
     pub(super) waking: &'a Waking,
     /// At most as many as the page may have.
     pub(super) keys: Vec<KeyState<ObjectKey>>,
+    /// The newest first.
+    pub(super) errors: Vec<LastError>,
 }
 
 impl Look<'_> {
@@ -29,6 +32,7 @@ impl Look<'_> {
     pub(super) fn print(&self, limit: usize) -> Value {
         let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state;
         let keys: Vec<Value> = self.keys.iter().take(limit).map(|key| self.key(key)).collect();
+        let errors: Vec<Value> = self.errors.iter().take(limit).map(error).collect();
         json!({
             "name": self.name,
             "kind": self.info.group_resource(),
@@ -39,6 +43,7 @@ impl Look<'_> {
                 "backingOff": backing_off, "delayed": delayed,
             },
             "keys": keys,
+            "lastErrors": errors,
         })
     }
 
@@ -55,6 +60,17 @@ impl Look<'_> {
             "reasons": reasons.iter().collect::<Vec<_>>(),
         })
     }
+}
+
+fn error(error: &LastError) -> Value {
+    json!({
+        "key": error.key.to_string(),
+        "error": error.text,
+        "at": error.at.to_string(),
+        "failuresInARow": error.count,
+        "gaveUp": error.gave_up,
+        "reconciledSince": error.is_over,
+    })
 }
 
 fn seconds(duration: Duration) -> f64 {

@@ -401,6 +401,9 @@ async fn the_debug_page_of_a_running_operator_shows_keys_caches_and_leadership()
     assert_eq!(key["state"], "backing off");
     assert!(key["dueInSeconds"].is_number() && key["failures"].as_u64() >= Some(1), "{key}");
     assert_eq!(key["reasons"], json!(["retry"]));
+    let last = &page["controllers"][0]["lastErrors"][0];
+    assert_eq!(last["key"], key["key"]);
+    assert!(last["error"].as_str().unwrap().contains("asked to"), "{last}");
     assert_eq!(page["leadership"]["state"], "leading");
     assert_eq!(page["leadership"]["holder"], page["leadership"]["identity"]);
     let caches = page["informers"]["local"].as_array().unwrap();
