@@ -34,6 +34,7 @@ mod moment;
 mod object;
 mod outside;
 mod own;
+mod part;
 mod reads;
 mod shares;
 mod slots;
