@@ -1,4 +1,5 @@
-//! Brings an object into the form that its kind is kept in: decoded, metadata only, or compressed.
+//! Brings an object into the form that its kind is kept in: cut to the fields of a projection, decoded,
+//! metadata only, or compressed.
 //!
 //! An object arrives compact, and indexes on paths read it so; then, outside of every lock, it is
 //! converted. One that cannot be (it does not decode, it would not get smaller) stays compact: the
