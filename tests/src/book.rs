@@ -25,3 +25,9 @@ pub mod cache_modes {}
 
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
+
+#[doc = include_str!("../../book/src/running/production.md")]
+pub mod running_production {}
+
+#[doc = include_str!("../../book/src/internals.md")]
+pub mod internals {}

@@ -9,7 +9,7 @@ mod rules;
 mod tests;
 mod watches;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ struct Shared {
     rules: Mutex<rules::Rules>,
     taps: Mutex<watches::Taps>,
     paused: Mutex<BTreeSet<String>>,
+    lags: Mutex<BTreeMap<String, Duration>>,
     pauses: Arc<Signal>,
 }
 
@@ -43,6 +44,7 @@ impl Faults {
                 rules: Mutex::default(),
                 taps: Mutex::default(),
                 paused: Mutex::default(),
+                lags: Mutex::default(),
                 pauses: Arc::default(),
             }),
         }
@@ -55,10 +57,11 @@ impl Faults {
         handle
     }
 
-    /// Removes every fault and resumes paused watches.
+    /// Removes every fault, resumes paused watches and ends their lag.
     pub fn clear(&self) {
         self.shared.rules.lock().clear();
         self.shared.paused.lock().clear();
+        self.shared.lags.lock().clear();
         self.shared.pauses.tell();
     }
 
@@ -93,6 +96,17 @@ impl Faults {
     pub fn resume_watches(&self, resource: &str) {
         self.shared.paused.lock().remove(resource);
         self.shared.pauses.tell();
+    }
+
+    /// From now on each event of a resource is delivered this long after its change; zero ends it.
+    /// The state that a watch begins with, and lists, do not lag.
+    pub fn lag_watches(&self, resource: &str, lag: Duration) {
+        let mut lags = self.shared.lags.lock();
+        if lag.is_zero() {
+            lags.remove(resource);
+        } else {
+            lags.insert(resource.to_owned(), lag.min(LONGEST));
+        }
     }
 
     /// How many watches of a resource are open (`*` counts all).

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -75,6 +76,12 @@ impl Tap {
     pub(crate) fn paused(&self) -> bool {
         let paused = self.shared.paused.lock();
         paused.contains(&self.resource) || paused.contains("*")
+    }
+
+    /// How long after its change an event is delivered.
+    pub(crate) fn lag(&self) -> Duration {
+        let lags = self.shared.lags.lock();
+        lags.get(&self.resource).or_else(|| lags.get("*")).copied().unwrap_or_default()
     }
 
     /// An order, or `None` when the pauses changed. Cancel safe.

@@ -104,6 +104,31 @@ async fn a_paused_resource_delivers_everything_later() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_resource_that_lags_delivers_each_event_so_long_after_its_change() {
+    let (server, mut client) = start().await;
+    let mut maps = Watch::open(&server, &format!("{MAPS}?watch=1")).await;
+    let lag = Duration::from_millis(200);
+    server.faults().lag_watches("configmaps", lag);
+    let began = tokio::time::Instant::now();
+    // More than a watch takes from the log at once.
+    for name in 0..100 {
+        client.post(MAPS, map(&format!("m{name}"))).await;
+    }
+    tokio::time::sleep(lag / 2).await;
+    client.delete(&format!("{MAPS}/m7")).await;
+    for name in 0..100 {
+        assert_eq!(maps.brief().await, format!("ADDED m{name}"));
+    }
+    assert_eq!(began.elapsed().as_millis() / 10, 20);
+    server.faults().lag_watches("configmaps", Duration::ZERO);
+    assert_eq!(maps.brief().await, "DELETED m7");
+    assert_eq!(began.elapsed().as_millis() / 10, 30);
+    client.post(MAPS, map("later")).await;
+    assert_eq!(maps.brief().await, "ADDED later");
+    assert_eq!(began.elapsed().as_millis() / 10, 30);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_item_can_be_undecodable_in_lists_and_watches() {
     let (server, mut client) = start().await;
     for name in ["a", "b"] {

@@ -53,6 +53,8 @@ pub(crate) struct Watcher {
     /// The initial state, as far as it has not been sent.
     initial: VecDeque<Arc<storage::Object>>,
     ready: VecDeque<Event>,
+    /// Changes that lag, each with the time at which it is ready.
+    lagging: VecDeque<(Instant, Event)>,
     bookmarks: Option<Instant>,
     deadline: Instant,
     tap: Tap,
@@ -85,6 +87,7 @@ pub(crate) fn open(
         raw: VecDeque::new(),
         initial: VecDeque::new(),
         ready: VecDeque::new(),
+        lagging: VecDeque::new(),
         bookmarks: options.bookmarks.then(|| now + BOOKMARKS),
         deadline: now + Duration::from_secs(seconds),
         tap,
@@ -175,8 +178,7 @@ impl Watcher {
                 if self.over {
                     return None;
                 }
-                self.pull();
-                if !self.ready.is_empty() || self.over {
+                if self.pull() || !self.ready.is_empty() || self.over {
                     continue;
                 }
             }
@@ -192,6 +194,12 @@ impl Watcher {
         if let Some(held) = self.initial.pop_front() {
             return Some(Event::Object("ADDED", self.kind.present(&held.value)));
         }
+        if let Some((due, _)) = self.lagging.front()
+            && *due <= Instant::now()
+            && self.ready.is_empty()
+        {
+            return self.lagging.pop_front().map(|(_, event)| event);
+        }
         self.ready.pop_front()
     }
 
@@ -199,6 +207,7 @@ impl Watcher {
     async fn wait(&mut self) {
         let paused = self.tap.paused();
         let bookmark = self.bookmarks.unwrap_or(self.deadline);
+        let lagging = self.lagging.front().map_or(self.deadline, |(due, _)| *due);
         tokio::select! {
             biased;
             order = self.tap.next() => match order {
@@ -210,29 +219,45 @@ impl Watcher {
             },
             () = self.cursor.changed(), if !paused => {}
             () = sleep_until(self.deadline) => self.over = true,
+            () = sleep_until(lagging), if !paused && !self.lagging.is_empty() => {}
             () = sleep_until(bookmark), if self.bookmarks.is_some() && !paused => {
                 self.bookmarks = Some(bookmark + BOOKMARKS);
                 self.pull();
                 // A cursor in the future has nothing to say about the present.
                 if self.cursor.revision <= self.core.store.revision() && !self.over {
                     let event = self.bookmark(false);
-                    self.ready.push_back(event);
+                    self.line_up(event);
                 }
             }
         }
     }
 
-    /// Takes changes from the log.
-    fn pull(&mut self) {
+    /// Puts an event behind those that lag.
+    fn line_up(&mut self, event: Event) {
+        let lag = self.tap.lag();
+        if lag.is_zero() && self.lagging.is_empty() {
+            self.ready.push_back(event);
+        } else {
+            self.lagging.push_back((Instant::now() + lag, event));
+        }
+    }
+
+    /// Takes changes from the log; true when there were some, and there may be more.
+    fn pull(&mut self) -> bool {
+        let mut found = false;
         match self.core.store.changes(&self.kind.storage, &mut self.cursor, BITE) {
             Ok(batch) => {
+                found = !batch.changes.is_empty();
                 for change in &batch.changes {
-                    self.ready.extend(self.event(change));
+                    if let Some(event) = self.event(change) {
+                        self.line_up(event);
+                    }
                 }
                 self.over |= batch.ended;
             }
             Err(storage::Compacted { current }) => self.expire(self.cursor.revision, current),
         }
+        found
     }
 
     /// Shows changes again that were shown, as far as they are remembered.

@@ -1,6 +1,7 @@
 //! Remembers what was last applied to which child, so that applying it again costs no request.
 //!
-//! Forgetting is always safe: the next apply is sent and changes nothing.
+//! Forgetting is always safe: the next apply is sent and changes nothing. Beside it stands the ledger
+//! of what the view of the children lacks, because both hear of the same children.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -8,6 +9,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use super::expectations::Ledger;
 use crate::resource::{ObjectKey, ResourceInfo};
 
 /// Children remembered per parent; those beyond cost a request each time.
@@ -27,6 +29,7 @@ struct Last {
 #[derive(Debug, Default)]
 pub(super) struct Applied {
     parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, Last>>>,
+    pub(super) ledger: Ledger,
 }
 
 impl Applied {
@@ -76,6 +79,7 @@ impl Applied {
 
     /// The parent is gone.
     pub(super) fn forget(&self, parent: &ObjectKey) {
+        self.ledger.forget(parent);
         self.parents.lock().remove(parent);
     }
 }

@@ -2,19 +2,26 @@
 
 mod access;
 mod children;
+mod expected;
 mod status;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+pub use self::expected::{Expectations, Pending};
 use self::status::Latest;
 use super::Reconciler;
+use super::reasons::{Reason, Reasons};
+use super::expectations::{Kind, What};
 use super::step::Memory;
 use super::turn::Turn;
+use super::waking::Waking;
 use crate::api::Api;
 use crate::client::Client;
 use crate::clock::Clock;
@@ -32,6 +39,8 @@ struct Deleted {
     #[serde(default)]
     kind: String,
     details: Option<Details>,
+    #[serde(default)]
+    metadata: ObjectMeta,
 }
 
 #[derive(Deserialize)]
@@ -48,6 +57,7 @@ pub(super) struct Reach {
     pub(super) recorder: Recorder,
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) memory: Arc<Memory>,
+    pub(super) waking: Arc<Waking>,
     pub(super) seams: Seams,
 }
 
@@ -128,7 +138,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Has another object of the reconciled kind, or this one again, reconciled soon.
     pub fn requeue(&self, key: ObjectKey) {
-        self.reach.queue.add(key);
+        self.reach.queue.add_with(key, Reason::ASKED.adding());
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
@@ -150,10 +160,25 @@ impl<C: Reconciler> Context<C> {
         self.turn.attempt
     }
 
-    /// Did this process write the object more than 10 s ago, and the watch has not shown it yet? What
-    /// is reconciled is then older than that write.
+    /// Why the object is reconciled: everything that came together since it was last looked at. For
+    /// logs and for work that one source alone makes necessary; see [`Reasons`] for what it does not
+    /// promise.
+    pub fn reasons(&self) -> Reasons {
+        self.reach.waking.named(self.turn.reasons)
+    }
+
+    /// `delay`, and up to a tenth more, for [`Action::requeue_after`](super::Action::requeue_after):
+    /// objects that were reconciled together do not stay together.
+    pub fn spread(&self, delay: Duration) -> Duration {
+        delay.saturating_add(self.reach.seams.entropy.jitter(delay / 10))
+    }
+
+    /// Did a reconcile of this object write more than 10 s ago, to the object itself or to another
+    /// that is cached, and the watch has not shown it yet? What is read of that is then older than
+    /// the write.
     pub fn stale(&self) -> bool {
-        self.store.is_stale(&self.key)
+        let ledger = &self.reach.memory.applied.ledger;
+        self.store.is_stale(&self.key) || ledger.is_stale(&self.key, &self.reach.informers)
     }
 
     /// Time, as the whole operator sees it.
@@ -183,11 +208,11 @@ impl<C: Reconciler> Context<C> {
     pub(super) fn wrote_own(&self, from: &str, object: &C::Object) {
         let (begun, to) = (self.object.resource_version(), object.resource_version());
         self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
-        self.wrote(object);
+        self.show(object);
     }
 
     /// Shows the cache what a write of ours left, before the watch does.
-    fn wrote<K: Resource>(&self, object: &K) {
+    fn show<K: Resource>(&self, object: &K) {
         // A kind that nobody reads from a cache gets none for being written.
         let Some(informer) = self.reach.informers.existing::<K>() else { return };
         if let Err(error) = informer.wrote(object) {
@@ -196,18 +221,58 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
+    /// As [`show`](Self::show), and remembers it until the watch has shown it.
+    fn wrote<K: Resource>(&self, what: What, object: &K) {
+        self.show(object);
+        let key = object.key().in_cluster(self.key.cluster());
+        self.sent::<K>(what, &key, object.uid());
+    }
+
+    /// Remembers a write until the watch has shown it.
+    fn sent<K: Resource>(&self, what: What, key: &ObjectKey, uid: &str) {
+        let Some(informer) = self.reach.informers.existing::<K>() else { return };
+        // A change that no cache shows early is one that nobody can miss.
+        let is_news = what != What::Changed || informer.store().unseen(key).is_some();
+        if let Some(kind) = Kind::of::<K>().filter(|_| is_news) {
+            let now = self.reach.seams.clock.now();
+            self.reach.memory.applied.ledger.sent(self.whose(), kind, (what, key, uid), now);
+        }
+    }
+
+    /// The uid of what the cache shows at `key`.
+    fn cached_uid<K: Resource>(&self, key: &ObjectKey) -> Option<String> {
+        let informer = self.reach.informers.existing::<K>()?;
+        informer.store().get(key).map(|cached| cached.head().uid().to_owned())
+    }
+
     /// Shows the cache what a deletion of ours left, by the API server's answer.
     fn deleted<K: Resource>(&self, key: &ObjectKey, answer: &[u8]) {
-        let Some(informer) = self.reach.informers.existing::<K>() else { return };
         let Ok(said) = serde_json::from_slice::<Deleted>(answer) else { return };
-        if said.kind == "Status" {
-            if let Some(uid) = said.details.and_then(|details| details.uid) {
-                informer.deleted(key, &uid);
+        let metadata = &said.metadata;
+        let is_held = metadata.finalizers.as_ref().is_some_and(|held| !held.is_empty())
+            || metadata.deletion_grace_period_seconds != Some(0);
+        let uid = if said.kind == "Status" {
+            said.details.and_then(|details| details.uid)
+        } else if metadata.deletion_timestamp.is_some() && is_held {
+            let uid = said.metadata.uid.unwrap_or_default();
+            if let Ok(object) = serde_json::from_slice::<K>(answer) {
+                self.show(&object);
             }
-        } else if let Ok(object) = serde_json::from_slice::<K>(answer)
-            && object.is_terminating()
-        {
-            self.wrote(&object);
+            return self.sent::<K>(What::Deleted, key, &uid);
+        } else {
+            // Some kinds answer with their last state when they are gone.
+            said.metadata.uid
+        };
+        if let Some(uid) = uid {
+            self.gone::<K>(key, &uid);
+        }
+    }
+
+    /// Shows the cache that the object of that uid is gone by a deletion.
+    fn gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
+        if let Some(informer) = self.reach.informers.existing::<K>() {
+            informer.deleted(key, uid);
+            self.sent::<K>(What::Deleted, key, uid);
         }
     }
 }

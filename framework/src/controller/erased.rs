@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::Client;
@@ -61,4 +62,24 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
 
     /// How it is doing now.
     fn state(&self) -> ControllerState;
+
+    /// How many objects it reconciles at once, instead of what it was wired with; called once, before
+    /// [`attach`](Self::attach). By default it is ignored.
+    fn limit_workers(&self, _workers: usize) {}
+
+    /// How it is doing now, in detail, for the debug page: an object, each list in it with at most
+    /// `limit` entries, and no secrets in it. Default: the name and the numbers of
+    /// [`state`](Self::state).
+    fn dump(&self, limit: usize) -> Value {
+        let _ = limit;
+        let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state();
+        json!({
+            "name": self.name(),
+            "reconciles": reconciles,
+            "queue": {
+                "queued": queued, "working": working,
+                "backingOff": backing_off, "delayed": delayed,
+            },
+        })
+    }
 }

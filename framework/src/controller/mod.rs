@@ -5,28 +5,51 @@
 //! in one queue, and workers take keys from it. A reconcile that fails, panics or runs into its
 //! deadline is retried with backoff and disturbs no other key.
 //!
-//! Absent: polling, events handed to user code, and any state that a restart would miss.
+//! [`predicates`] say which changes count; a [`Trigger`], a [`Poll`] and a [`Timer`] wake objects for
+//! what no watch shows; [`Reasons`] tell why an object is looked at.
+//!
+//! Absent: events handed to user code, and any state that a restart would miss.
 
 mod action;
 mod applied;
+mod cluster;
 mod context;
+mod debounce;
 mod echoes;
 mod erased;
+mod expectations;
 mod failure;
+mod feed;
 mod meter;
 mod namespaces;
 mod pace;
+mod paused;
+mod polls;
+pub mod predicates;
+mod pump;
+mod reasons;
+mod resync;
 mod runtime;
 mod sources;
 mod step;
+mod timers;
+mod triggers;
 mod turn;
+mod waking;
 mod wiring;
 mod worker;
 
 pub use action::Action;
-pub use context::Context;
+pub use cluster::Cluster;
+pub use context::{Context, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::Failure;
+pub use paused::PAUSED;
+pub use polls::{Poll, Polled};
+pub use predicates::Predicate;
+pub use reasons::Reasons;
+pub use timers::Timer;
+pub use triggers::Trigger;
 pub use wiring::Wiring;
 
 pub use crate::workqueue::RetryPolicy;

@@ -18,6 +18,7 @@ use k8s_openapi::api::core::v1::Namespace;
 
 use super::Failure;
 use super::failure::Retry;
+use super::reasons::Reason;
 use crate::error::{Error, MissingNamespace};
 use crate::informer::{CacheOptions, Informer, InformerRegistry, Registration};
 use crate::resource::{ObjectKey, Selector};
@@ -167,7 +168,8 @@ impl Namespaces {
         }
         tracing::debug!(namespace, ?door, keys = due.len(), "tried again: the namespace changed");
         // They go on waiting until their reconciles end.
-        queue.add_all(due);
+        let adding = Reason::NAMESPACE.adding();
+        queue.add_each(due.into_iter().map(|key| (key, adding)));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -12,18 +12,25 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::Reach;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
+use super::feed::Feed;
 use super::meter::Meter;
 use super::pace::Pace;
-use super::sources::{self, Source};
+use super::predicates::Predicate;
+use super::pump::{self, Pump, PumpRun};
+use super::reasons::{Names, Reason};
+use super::sources::{self, Attach, Source};
 use super::step::{Memory, ObjectStep};
+use super::waking::Waking;
 use super::wiring::Finalizer;
 use super::worker::Worker;
 use super::{Reconciler, RetryPolicy};
 use crate::error::Error;
 use crate::events::Recorder;
 use crate::informer::{InformerRegistry, Registration};
+use crate::metrics::names;
 use crate::rbac::Rule;
 use crate::resource::{ObjectKey, ResourceInfo};
+use crate::seams::Seams;
 use crate::workqueue::{QueueSettings, WorkQueue};
 
 /// Events that wait are written for so long after the last reconcile.
@@ -41,21 +48,29 @@ pub(super) struct Plan<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     pub(super) rules: Vec<Rule>,
     pub(super) sources: Vec<Source>,
+    pub(super) names: Names,
+    pub(super) when: Option<Predicate<C::Object>>,
+    pub(super) pumps: Vec<Arc<dyn Pump>>,
+    pub(super) debounce: Option<(Duration, Duration)>,
 }
 
 /// A controller as the manager holds it.
 pub(super) struct Handle<C: Reconciler> {
     plan: Arc<Plan<C>>,
+    /// As wired, or as the operator was told.
+    workers: AtomicUsize,
     controller: Arc<C>,
     memory: Arc<Memory>,
     reconciles: Arc<AtomicU64>,
     pace: Arc<Pace>,
+    waking: Arc<Waking>,
     attached: OnceLock<Attached>,
 }
 
 /// What exists once informers do.
 struct Attached {
     queue: WorkQueue<ObjectKey>,
+    feed: Feed,
     meter: Meter,
     /// Keep the caches going and the keys coming.
     _sources: Vec<Registration>,
@@ -65,8 +80,11 @@ struct Attached {
 
 impl<C: Reconciler> Handle<C> {
     pub(super) fn new(plan: Plan<C>, controller: C) -> Self {
+        let waking = Waking::new(plan.names.clone(), plan.debounce);
         Self {
+            workers: AtomicUsize::new(plan.workers),
             plan: Arc::new(plan),
+            waking: Arc::new(waking),
             controller: Arc::new(controller),
             memory: Arc::default(),
             reconciles: Arc::default(),
@@ -78,22 +96,40 @@ impl<C: Reconciler> Handle<C> {
     fn attached(&self, informers: &InformerRegistry) -> &Attached {
         self.attached.get_or_init(|| {
             let plan = &self.plan;
+            let workers = self.workers.load(Ordering::Relaxed);
             let seams = informers.seams();
-            let settings =
-                QueueSettings::new(plan.name.as_ref()).workers(plan.workers).retry(plan.retry);
+            let settings = QueueSettings::new(plan.name.as_ref())
+                .workers(workers)
+                .retry(plan.retry)
+                .retried_for(Reason::RETRY.bit())
+                .requeued_for(Reason::REQUEUE.bit());
             let queue = WorkQueue::new(settings, seams);
-            let meter = Meter::new(&seams.metrics, &plan.name, plan.workers);
+            let feed = Feed::new(queue.clone(), self.waking.debounce(), seams.clock.clone());
+            let meter = Meter::new(&seams.metrics, &plan.name, workers);
+            self.waking.paused.tell(seams.metrics.gauge(&names::PAUSED, &[&plan.name]));
+            let applied = &self.memory.applied;
+            let at = Attach { controller: &plan.name, informers, feed: &feed, applied };
             let echoes = Arc::clone(&self.memory.echoes);
-            let mut sources = vec![sources::main::<C::Object>(informers, &queue, echoes)];
+            let mut sources = vec![sources::main::<C::Object>(&at, echoes, plan.when.as_ref())];
             let mut refused = None;
             for source in &plan.sources {
-                match source(informers, &queue, &self.memory.applied) {
+                match source(&at) {
                     Ok(source) => sources.extend(source),
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
-            Attached { queue, meter, _sources: sources, refused }
+            Attached { queue, feed, meter, _sources: sources, refused }
         })
+    }
+
+    /// What the pumps work with in one run.
+    fn pump_run(&self, run: &ControllerRun, seams: &Seams) -> PumpRun {
+        PumpRun {
+            controller: Arc::clone(&self.plan.name),
+            feed: self.attached(&run.informers).feed.clone(),
+            objects: Arc::new(run.informers.informer::<C::Object>().store()),
+            seams: seams.fork("pumps"),
+        }
     }
 
     /// Workers for one run, before they start.
@@ -109,6 +145,7 @@ impl<C: Reconciler> Handle<C> {
             recorder,
             queue: queue.clone(),
             memory: Arc::clone(&self.memory),
+            waking: Arc::clone(&self.waking),
             seams: seams.clone(),
         };
         let step = ObjectStep {
@@ -125,6 +162,7 @@ impl<C: Reconciler> Handle<C> {
             seams,
             meter: meter.clone(),
             pace: Arc::clone(&self.pace),
+            waking: Arc::clone(&self.waking),
             reconciles: Arc::clone(&self.reconciles),
             stop: Arc::new(run.stop.clone()),
             namespaces: Arc::default(),
@@ -148,7 +186,11 @@ impl<C: Reconciler> Handle<C> {
         let waits = Arc::clone(&worker.namespaces);
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
-        let drained = run_workers(&worker, self.plan.workers, run.drain).await;
+        let pumps = &self.plan.pumps;
+        // Ends when it is dropped.
+        let _pumping = pump::start(pumps, &self.pump_run(&run, &worker.seams), &run.stop).await;
+        let workers = self.workers.load(Ordering::Relaxed);
+        let drained = run_workers(&worker, workers, run.drain).await;
         flush.cancel();
         if drained {
             clock.within(EVENT_FLUSH, writing.join_next()).await;
@@ -222,6 +264,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.work(run))
+    }
+
+    fn limit_workers(&self, workers: usize) {
+        self.workers.store(workers.max(1), Ordering::Relaxed);
     }
 
     fn state(&self) -> ControllerState {

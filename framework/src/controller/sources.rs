@@ -8,94 +8,199 @@ use std::sync::Arc;
 
 use super::applied::Applied;
 use super::echoes::Echoes;
+use super::feed::{Cause, Feed};
+use super::paused::is_switched;
+use super::predicates::Predicate;
+use super::reasons::Reason;
 use crate::error::Error;
-use crate::informer::{Informer, InformerRegistry, Registration};
+use crate::informer::{Informer, InformerRegistry, Registration, states};
 use crate::owner::controller_key;
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::{Cached, Event, Index, IndexValue, Object};
-use crate::workqueue::WorkQueue;
 
-/// Connects one source to the queue, for as long as what it returns is held. Fails when the source
-/// cannot be had as it was wired.
-pub(super) type Source = Box<
-    dyn Fn(
-            &InformerRegistry,
-            &WorkQueue<ObjectKey>,
-            &Arc<Applied>,
-        ) -> Result<Option<Registration>, Error>
-        + Send
-        + Sync,
->;
+/// What sources are connected to.
+pub(super) struct Attach<'a> {
+    pub(super) controller: &'a str,
+    pub(super) informers: &'a InformerRegistry,
+    pub(super) feed: &'a Feed,
+    pub(super) applied: &'a Arc<Applied>,
+}
 
-/// The object itself; echoes of the controller's own writes are left out.
+/// Connects one source, for as long as what it returns is held. Fails when the source cannot be had
+/// as it was wired.
+pub(super) type Source = Box<dyn Fn(&Attach<'_>) -> Result<Vec<Registration>, Error> + Send + Sync>;
+
+/// The object itself; echoes of the controller's own writes are left out, and what `when` does not
+/// let pass.
 pub(super) fn main<K: Resource>(
-    informers: &InformerRegistry,
-    queue: &WorkQueue<ObjectKey>,
+    at: &Attach<'_>,
     echoes: Arc<Echoes>,
+    when: Option<&Predicate<K>>,
 ) -> Registration {
-    let queue = queue.clone();
-    let is_news = move |event: &&Event| match event {
+    let is_news = move |event: &Event| match event {
         Event::Added { .. } | Event::Deleted { .. } => true,
         Event::Updated { old, new } => {
             !old.head().has_uid_of(&new.head())
                 || !echoes.is_echo(new.key(), || (old.version(), new.version()))
         }
     };
-    let informer = informers.informer::<K>();
+    let informer = at.informers.informer::<K>();
     // Its reconcile says so, with advice on finalizers.
     informer.is_reported_elsewhere();
-    informer.listen().inline(Box::new(move |events| {
-        let mut keys = Vec::with_capacity(events.len());
-        keys.extend(events.iter().filter(&is_news).map(|event| event.key().clone()));
-        queue.add_all(keys);
-    }))
+    let feed = at.feed.clone();
+    let Some(when) = when.cloned() else {
+        return informer.listen().inline(Box::new(move |events| {
+            let mut keys = Vec::with_capacity(events.len());
+            let news = events.iter().filter(|event| is_news(event));
+            keys.extend(news.map(|event| (event.key().clone(), cause(event))));
+            feed.wake(keys);
+        }));
+    };
+    let is_quick = when.is_quick();
+    let counts =
+        move |event: &Event| is_news(event) && (must_pass(event) || when.passes_event(event));
+    let tell = move |events: &[Event]| {
+        let news = events.iter().filter(|event| counts(event));
+        feed.wake(news.map(|event| (event.key().clone(), cause(event))).collect());
+    };
+    told_by(&informer, is_quick, tell)
+}
+
+/// Code of users is called on a task of its own.
+fn told_by<K: Resource>(
+    informer: &Informer<K>,
+    is_quick: bool,
+    tell: impl Fn(&[Event]) + Send + Sync + 'static,
+) -> Registration {
+    let listen = informer.listen().name("predicate of a controller");
+    if is_quick { listen.inline(Box::new(tell)) } else { listen.on_steps(tell) }
+}
+
+/// Why a change of an object wakes it.
+fn cause(event: &Event) -> Cause {
+    match event {
+        Event::Added { is_initial: true, .. } => Cause::quiet(Reason::STARTED),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => Cause::quiet(Reason::RESYNC),
+        Event::Deleted { .. } => Cause::news(Reason::DELETED),
+        _ => Cause::news(Reason::CHANGED),
+    }
+}
+
+/// As [`cause`], of an object that another one's source is about.
+fn cause_for(event: &Event, reason: Reason) -> Cause {
+    match event {
+        Event::Added { is_initial: true, .. } => Cause::quiet(reason),
+        Event::Updated { old, new } if Arc::ptr_eq(old, new) => Cause::quiet(reason),
+        _ => Cause::news(reason),
+    }
+}
+
+/// Whatever a predicate says: a clean-up may wait for it, or an object that was paused.
+fn must_pass(event: &Event) -> bool {
+    let Event::Updated { old, new } = event else {
+        return matches!(event, Event::Added { new, .. } if new.head().is_terminating());
+    };
+    new.head().is_terminating() && !old.head().is_terminating() || is_switched(event)
 }
 
 /// Children: the object that controls one is told.
-pub(super) fn owned<K: Resource>(parent: ResourceInfo) -> Source {
-    Box::new(move |informers, queue, applied| {
-        let (queue, memory, parent) = (queue.clone(), Arc::clone(applied), parent.clone());
-        let owner =
-            move |child: &Object| controller_key(child.head().owners(), &parent, child.key());
-        let concerned = move |event: &Event| match event {
-            Event::Added { new, .. } => [owner(new), None],
-            // A child that changes hands concerns both.
-            Event::Updated { old, new } => {
-                let (before, after) = (owner(old), owner(new));
-                let before = before.filter(|before| after.as_ref() != Some(before));
-                [before, after]
-            }
-            Event::Deleted { last, .. } => {
-                let parent = owner(last);
-                if let (Some(parent), Some(info)) = (&parent, K::static_info()) {
-                    memory.forget_child(parent, &(info, last.key().clone()));
-                }
-                [parent, None]
-            }
+pub(super) fn owned<K: Resource>(
+    parent: ResourceInfo,
+    reason: Reason,
+    when: Option<Predicate<K>>,
+) -> Source {
+    Box::new(move |at| {
+        let informer = at.informers.informer::<K>();
+        let (feed, applied, parent) = (at.feed.clone(), Arc::clone(at.applied), parent.clone());
+        let Some(when) = when.clone() else {
+            return Ok(vec![informer.listen().inline(Box::new(move |events| {
+                note::<K>(events, &parent, &applied);
+                feed.wake(concerned(events.iter(), &parent, reason));
+            }))]);
         };
-        let told = informers.informer::<K>().listen().inline(Box::new(move |events| {
-            queue.add_all(events.iter().flat_map(&concerned).flatten());
+        let kind = parent.clone();
+        let noting = informer.listen().inline(Box::new(move |events| {
+            note::<K>(events, &kind, &applied);
         }));
-        Ok(Some(told))
+        let telling = told_by(&informer, when.is_quick(), move |events| {
+            let passed = events.iter().filter(|event| when.passes_event(event));
+            feed.wake(concerned(passed, &parent, reason));
+        });
+        Ok(vec![noting, telling])
     })
 }
 
+/// The parents that changes of children concern.
+fn concerned<'a>(
+    events: impl Iterator<Item = &'a Event>,
+    parent: &ResourceInfo,
+    reason: Reason,
+) -> Vec<(ObjectKey, Cause)> {
+    let owners = events.flat_map(|event| {
+        let cause = cause_for(event, reason);
+        owners(event, parent).into_iter().flatten().map(move |owner| (owner, cause))
+    });
+    owners.collect()
+}
+
+/// The parents that a change of a child concerns; a child that changes hands concerns both.
+fn owners(event: &Event, parent: &ResourceInfo) -> [Option<ObjectKey>; 2] {
+    let owner = |child: &Object| controller_key(child.head().owners(), parent, child.key());
+    match event {
+        Event::Added { new, .. } => [owner(new), None],
+        Event::Updated { old, new } => {
+            let (before, after) = (owner(old), owner(new));
+            let before = before.filter(|before| after.as_ref() != Some(before));
+            [before, after]
+        }
+        Event::Deleted { last, .. } => [owner(last), None],
+    }
+}
+
+/// Keeps account of children that came, and of those that are gone.
+fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied) {
+    for event in events {
+        let (object, is_gone) = match event {
+            Event::Added { new, .. } => (new, false),
+            Event::Updated { .. } => continue,
+            Event::Deleted { last, .. } => (last, true),
+        };
+        let Some(owner) = controller_key(object.head().owners(), parent, object.key()) else {
+            continue;
+        };
+        let Some(info) = K::static_info() else { continue };
+        if is_gone {
+            applied.forget_child(&owner, &(info, object.key().clone()));
+        } else {
+            applied.ledger.appeared(&owner, &info, object.head().uid());
+        }
+    }
+}
+
 /// Other objects: the keys that `mapper` makes of one are told.
-pub(super) fn watched<K: Resource>(mapper: fn(&Cached<K>) -> Vec<ObjectKey>) -> Source {
-    Box::new(move |informers, queue, _| Ok(Some(mapped(&informers.informer::<K>(), queue, mapper))))
+pub(super) fn watched<K: Resource>(
+    mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
+    reason: Reason,
+    when: Option<Predicate<K>>,
+) -> Source {
+    Box::new(move |at| Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)]))
 }
 
 /// Other objects: those parents are told whose index values name one.
-pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(index: Index<P, V>) -> Source {
-    Box::new(move |informers, queue, _| {
-        let parents = informers.informer::<P>().store();
+pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(
+    index: Index<P, V>,
+    reason: Reason,
+    when: Option<Predicate<K>>,
+) -> Source {
+    Box::new(move |at| {
+        let parents = at.informers.informer::<P>().store();
         parents.ensure_index(index)?;
         let mapper = move |other: &Cached<K>| {
             let found = parents.by_text(index, other.key().name());
             let keys = found.iter().map(|parent| parent.key().clone());
             keys.filter(|key| near(key, other.key())).collect()
         };
-        Ok(Some(mapped(&informers.informer::<K>(), queue, mapper)))
+        Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)])
     })
 }
 
@@ -106,21 +211,37 @@ fn near(a: &ObjectKey, b: &ObjectKey) -> bool {
 
 /// Builds an index early.
 pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source {
-    Box::new(move |informers, _, _| {
-        informers.pinned::<K>().store().ensure_index(index)?;
-        Ok(None)
+    Box::new(move |at| {
+        at.informers.pinned::<K>().store().ensure_index(index)?;
+        Ok(Vec::new())
     })
 }
 
 /// Of each state that a reader of the cache could have seen, the keys that it concerns.
-fn mapped<K: Resource>(
+pub(super) fn mapped<K: Resource>(
     informer: &Informer<K>,
-    queue: &WorkQueue<ObjectKey>,
+    feed: &Feed,
+    reason: Reason,
+    when: Option<Predicate<K>>,
     mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,
 ) -> Registration {
-    let queue = queue.clone();
-    informer
-        .listen()
-        .name("mapper of a controller")
-        .on_state(move |state| queue.add_all(mapper(state)))
+    let feed = feed.clone();
+    let listen = informer.listen().name("mapper of a controller");
+    listen.on_steps(move |events| {
+        let passed: Vec<Event>;
+        let events = match &when {
+            None => events,
+            Some(when) => {
+                passed = events.iter().filter(|event| when.passes_event(event)).cloned().collect();
+                &passed
+            }
+        };
+        // The first list alone tells nothing new.
+        let is_news = events.iter().any(|event| cause_for(event, reason).is_news());
+        let cause = if is_news { Cause::news(reason) } else { Cause::quiet(reason) };
+        for state in states(events) {
+            let keys = mapper(&Cached::new(Arc::clone(state)));
+            feed.wake(keys.into_iter().map(|key| (key, cause)).collect());
+        }
+    })
 }

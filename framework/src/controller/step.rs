@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::applied::Applied;
 use super::context::{Context, Reach};
 use super::echoes::Echoes;
+use super::expectations::Whose;
 use super::runtime::Plan;
 use super::turn::Turn;
 use super::wiring::Finalizer;
@@ -47,6 +48,7 @@ impl Memory {
 enum Stopped {
     Failed(Failure),
     Undecodable(Failure),
+    Paused,
 }
 
 impl From<Failure> for Stopped {
@@ -70,6 +72,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
                 Ok(Some(action)) => Outcome::Done(action),
                 Ok(None) => Outcome::Absent,
                 Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
+                Err(Stopped::Paused) => Outcome::Paused,
                 Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
             }
         })
@@ -81,13 +84,20 @@ impl<C: Reconciler> ObjectStep<C> {
         let memory = &self.reach.memory;
         let Some(cached) = self.store.get(key) else {
             memory.forget(key);
+            self.reach.waking.paused.forget(key);
             return Ok(None);
         };
+        if self.reach.waking.paused.holds(&cached) {
+            return Err(Stopped::Paused);
+        }
         let object = match cached.get() {
             Ok(object) => object,
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
         };
         memory.echoes.begin(key, object.resource_version());
+        let whose = Whose { key, uid: object.uid() };
+        let now = self.reach.seams.clock.now();
+        memory.applied.ledger.begin(whose, &self.reach.informers, now);
         let about = (key.clone(), object);
         let cx: Context<C> = Context::new(Arc::clone(&self.reach), self.store.clone(), about, turn);
         match &self.plan.finalizer {

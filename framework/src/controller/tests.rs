@@ -31,11 +31,21 @@ use crate::events::Normal;
 use crate::informer::{CacheOptions, InformerRegistry};
 use crate::metrics::{Metrics, names};
 use crate::rbac::Owns;
-use crate::resource::{ResourceExt, ResourceInfo};
+use crate::resource::{ObjectKey, ResourceExt, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::{Index, Representation};
 
+mod children;
+mod conditions;
+mod duplicates;
+mod finalizers;
+mod lifecycle;
 mod namespaces;
+mod outside;
+mod own_writes;
+mod undecodable;
+mod waking;
+mod wiring;
 
 const EPOCH: i64 = 1_767_225_600;
 const FINALIZER: &str = "example.dev/dns";
@@ -270,453 +280,38 @@ fn finalizing(sites: &Sites) -> Arc<dyn ErasedController> {
     Wiring::<Sites>::new().owns::<ConfigMap>().finalizer(FINALIZER).build(sites.clone())
 }
 
-#[tokio::test(start_paused = true)]
-async fn an_object_gets_its_child_its_condition_and_an_event() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    let site = world.create("home", "a.example").await;
-    running.settled().await;
-    let map = world.maps().get("home").await.expect("the child");
-    let owner = &map.metadata.owner_references.as_ref().expect("an owner")[0];
-    assert_eq!((owner.uid.as_str(), owner.controller), (site.uid(), Some(true)));
-    assert_eq!(map.data.expect("data")["host"], "a.example");
-    let status = world.sites().get("home").await.expect("it is there").status.expect("a status");
-    assert!(status.conditions.is_met("Ready"));
-    assert_eq!(status.conditions[0].observed_generation, Some(1));
-    assert_eq!(status.seen, Some(1));
-    let events = world.client.namespace::<Event>("shop").list().await.expect("events").items;
-    let notes: Vec<_> = events.iter().filter_map(|event| event.note.as_deref()).collect();
-    assert_eq!(notes, ["host a.example"]);
-    assert!(running.stop().await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_child_that_vanishes_or_is_changed_is_put_right() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.create("home", "a.example").await;
-    running.settled().await;
-    world.maps().delete("home").await.expect("deleted");
-    running.settled().await;
-    assert!(world.maps().get_opt("home").await.expect("an answer").is_some(), "it is back");
-    let patch = Patch::Merge(json!({ "data": { "host": "b.example" } }));
-    world.maps().patch("home", patch).await.expect("patched");
-    running.settled().await;
-    let map = world.maps().get("home").await.expect("the child");
-    assert_eq!(map.data.expect("data")["host"], "a.example");
-}
-
-#[tokio::test(start_paused = true)]
-async fn when_nothing_would_change_nothing_is_written() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.create("home", "a.example").await;
-    running.settled().await;
-    let runs = sites.runs("home");
-    assert!(runs <= 2, "own writes wake nobody: {:?}", sites.log.lock());
-    world.writes();
-    world.patch("home", json!({ "metadata": { "labels": { "touched": "yes" } } })).await;
-    running.settled().await;
-    assert_eq!(sites.runs("home"), runs + 1);
-    assert_eq!(world.writes(), ["patch sites/"], "only the test's own write");
-}
-
-#[tokio::test(start_paused = true)]
-async fn after_a_restart_every_object_is_reconciled_and_nothing_is_changed() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.create("home", "a.example").await;
-    running.settled().await;
-    assert!(running.stop().await);
-    let before = world.maps().get("home").await.expect("the child");
-    let again = Sites::default();
-    let running = world.run(plain(&again)).await;
-    assert_eq!(again.runs("home"), 1);
-    let after = world.maps().get("home").await.expect("the child");
-    assert_eq!(before.resource_version(), after.resource_version());
-    assert!(running.stop().await);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_child_that_changes_hands_concerns_both_owners() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.create("one", "a").await;
-    let two = world.create("two", "b").await;
-    running.settled().await;
-    let orphan = Patch::Merge(json!({ "metadata": { "ownerReferences": null } }));
-    world.maps().patch("one", orphan).await.expect("patched");
-    let mut stray = child("stray", "c");
-    let info = <Site as crate::resource::Resource>::static_info().expect("static");
-    stray.metadata.owner_references = Some(vec![two.controller_reference(&info).expect("a uid")]);
-    running.settled().await;
-    let (ones, twos) = (sites.runs("one"), sites.runs("two"));
-    world.maps().create(&stray).await.expect("created");
-    running.settled().await;
-    assert_eq!((sites.runs("one"), sites.runs("two")), (ones, twos + 1));
-    let one = world.sites().get("one").await.expect("it is there");
-    let owner = one.controller_reference(&info).expect("a uid");
-    let patch = Patch::Merge(json!({ "metadata": { "ownerReferences": [owner] } }));
-    world.maps().patch("stray", patch).await.expect("patched");
-    running.settled().await;
-    assert_eq!((sites.runs("one"), sites.runs("two")), (ones + 1, twos + 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_child_of_another_controller_is_left_alone() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let other = world.maps().create(&child("other", "x")).await.expect("created");
-    let info = crate::resource::ResourceInfo::of::<ConfigMap>();
-    let mut foreign = child("home", "theirs");
-    foreign.metadata.owner_references =
-        Some(vec![other.controller_reference(&info).expect("a uid")]);
-    world.maps().create(&foreign).await.expect("created");
-    let running = world.run(plain(&sites)).await;
-    world.create("home", "ours").await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    let map = world.maps().get("home").await.expect("it is there");
-    assert_eq!(map.data.expect("data")["host"], "theirs");
-    assert!(world.counted(&names::RECONCILE_ERRORS) > 0);
-    running.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_child_is_deleted_and_not_read_from_the_cache_any_more() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.create("home", "a").await;
-    running.settled().await;
-    world.patch("home", json!({ "spec": { "host": "prunes" } })).await;
-    running.settled().await;
-    assert!(world.maps().get_opt("home").await.expect("an answer").is_none());
-    assert!(sites.runs("shown false") > 0);
-    assert_eq!(sites.runs("shown true"), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_that_nobody_owns_is_not_deleted_as_a_child() {
-    let (world, sites) = (World::start().await, Sites::default());
-    world.maps().create(&child("home", "x")).await.expect("created");
-    let running = world.run(plain(&sites)).await;
-    world.create("home", "prunes").await;
-    running.settled().await;
-    assert_eq!(sites.runs("shown true"), sites.runs("home"), "reconciled without an error");
-    assert!(world.maps().get_opt("home").await.expect("an answer").is_some());
-}
-
-/// Cluster-scoped, with a config map in each namespace it names.
-#[derive(CustomResource, Clone, Debug)]
-#[resource(group = "example.dev", version = "v1", cluster)]
-struct Tenant {
-    metadata: ObjectMeta,
-    spec: TenantSpec,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-struct TenantSpec {
-    namespaces: Vec<String>,
-}
-
+/// Notes why it is called, and does what the host says.
 #[derive(Clone, Default)]
-struct Tenants(Arc<Mutex<Vec<String>>>);
+struct Noting(Arc<Mutex<Vec<String>>>);
 
-impl Owns<ConfigMap> for Tenants {}
+impl Noting {
+    /// What was noted since the last call: `home: changed, requeue`.
+    fn noted(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
 
-impl Reconciler for Tenants {
-    type Object = Tenant;
+impl Reconciler for Noting {
+    type Object = Site;
 
-    async fn reconcile(&self, tenant: &Tenant, cx: &Context<Self>) -> Result<Action> {
-        for namespace in &tenant.spec.namespaces {
-            let mut child = child(tenant.name(), "x");
-            child.metadata.namespace = Some(namespace.clone());
-            cx.apply_owned(child).await?;
-        }
-        if tenant.metadata.labels.is_some() {
-            let answer = cx.delete_owned::<ConfigMap>(tenant.name()).await;
-            self.0.lock().push(answer.err().map(|error| error.to_string()).unwrap_or_default());
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
+        self.0.lock().push(format!("{}: {}", site.name(), cx.reasons()));
+        match site.spec.host.as_str() {
+            "fails" => return Err("as told".into()),
+            "requeues" => return Ok(Action::requeue_after(Duration::from_secs(60))),
+            "asks" => cx.requeue(ObjectKey::new(Some("shop"), "home")),
+            "has a child" => drop(cx.apply_owned(child(site.name(), "x")).await?),
+            _ => {}
         }
         Ok(Action::done())
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_child_of_a_cluster_scoped_object_is_found_in_its_namespace() {
-    let world = World::with(Tenant::crd().expect("a schema")).await;
-    let tenants = Tenants::default();
-    let running =
-        world.run(Wiring::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone())).await;
-    let api = world.client.all::<Tenant>();
-    let spec = TenantSpec { namespaces: vec!["shop".into(), "default".into()] };
-    api.create(&Tenant::new("acme", spec)).await.expect("created");
-    running.settled().await;
-    let prune = Patch::Merge(json!({ "metadata": { "labels": { "prune": "yes" } } }));
-    api.patch("acme", prune).await.expect("patched");
-    running.settled().await;
-    let told = tenants.0.lock().pop().expect("it was tried");
-    assert!(told.contains("default/acme") && told.contains("shop/acme"), "{told}");
-    assert!(world.maps().get_opt("acme").await.expect("an answer").is_some());
-    let none = Patch::Merge(json!({ "spec": { "namespaces": [] } }));
-    api.patch("acme", none).await.expect("patched");
-    running.settled().await;
-    world.client.namespace::<ConfigMap>("default").delete("acme").await.expect("deleted");
-    running.settled().await;
-    assert_eq!(tenants.0.lock().pop().expect("it was tried"), "");
-    assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_child_in_another_namespace_is_refused_before_anything_is_sent() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.writes();
-    world.create("home", "elsewhere").await;
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(running.handle.state().backing_off <= 1 && sites.runs("home") > 1);
-    assert_eq!(world.writes().len(), 1, "the creation");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_reconciler_that_panics_takes_no_other_object_down() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.create("bad", "panics").await;
-    world.create("good", "a.example").await;
-    tokio::time::sleep(Duration::from_secs(10)).await;
-    assert!(world.maps().get_opt("good").await.expect("an answer").is_some());
-    assert!(world.counted(&names::RECONCILE_PANICS) > 3);
-    world.patch("bad", json!({ "spec": { "host": "fine" } })).await;
-    running.settled().await;
-    assert!(world.maps().get_opt("bad").await.expect("an answer").is_some());
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_finalizer_is_there_before_the_first_reconcile_and_others_keep_theirs() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(finalizing(&sites)).await;
-    let mut site = Site::new("home", SiteSpec { host: "a".into(), config: None });
-    site.metadata.finalizers = Some(vec!["other.dev/x".into()]);
-    world.sites().create(&site).await.expect("created");
-    running.settled().await;
-    assert!(sites.finalizer_seen.lock().iter().all(|seen| *seen));
-    let site = world.sites().get("home").await.expect("it is there");
-    assert_eq!(site.metadata.finalizers, Some(vec!["other.dev/x".into(), FINALIZER.into()]));
-    assert!(sites.runs("home") <= 2, "{:?}", sites.log.lock());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_removed_finalizer_tells_which_version_it_was_removed_from() {
-    let world = World::start().await;
-    let mut site = Site::new("home", SiteSpec { host: "a".into(), config: None });
-    site.metadata.finalizers = Some(vec![FINALIZER.into()]);
-    let stale = world.sites().create(&site).await.expect("created");
-    let theirs = world.patch("home", json!({ "metadata": { "labels": { "by": "them" } } })).await;
-    let remove = || async {
-        let left = crate::finalizer::remove_from(&world.sites(), &stale, FINALIZER).await;
-        left.expect("removed").expect("still there")
-    };
-    assert_eq!(
-        remove().await.from.as_deref(),
-        Some(theirs.resource_version()),
-        "not the stale one"
-    );
-    assert_eq!(remove().await.from, None, "nothing was written");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_failing_clean_up_keeps_the_object_and_a_successful_one_lets_it_go() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(finalizing(&sites)).await;
-    world.create("home", "a").await;
-    running.settled().await;
-    sites.failing_cleanups.store(1_000, Ordering::SeqCst);
-    world.sites().delete("home").await.expect("deleted");
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    let site = world.sites().get("home").await.expect("still there");
-    assert!(site.is_terminating() && site.has_finalizer(FINALIZER));
-    assert!(sites.runs("cleanup home") > 1, "it is tried again");
-    let runs = sites.runs("home");
-    sites.failing_cleanups.store(0, Ordering::SeqCst);
-    tokio::time::sleep(Duration::from_secs(300)).await;
-    assert!(world.sites().get_opt("home").await.expect("an answer").is_none());
-    assert_eq!(sites.runs("home"), runs, "a terminating object is not reconciled");
-    running.settled().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_clean_up_removes_only_our_finalizer() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(finalizing(&sites)).await;
-    world.create("home", "a").await;
-    running.settled().await;
-    let both = json!({ "metadata": { "finalizers": [FINALIZER, "other.dev/x"] } });
-    world.patch("home", both).await;
-    running.settled().await;
-    world.sites().delete("home").await.expect("deleted");
-    running.settled().await;
-    let site = world.sites().get("home").await.expect("still there");
-    assert_eq!(site.metadata.finalizers, Some(vec!["other.dev/x".into()]));
-    let runs = sites.runs("cleanup home");
-    world.patch("home", json!({ "metadata": { "finalizers": null } })).await;
-    running.settled().await;
-    assert!(world.sites().get_opt("home").await.expect("an answer").is_none());
-    assert_eq!(sites.runs("cleanup home"), runs);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_condition_keeps_its_transition_time_until_its_status_changes() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let running = world.run(plain(&sites)).await;
-    world.create("home", "a").await;
-    running.settled().await;
-    let ready = |site: Site| site.status.expect("a status").conditions[0].clone();
-    let first = ready(world.sites().get("home").await.expect("it is there"));
-    tokio::time::sleep(Duration::from_secs(100)).await;
-    world.patch("home", json!({ "spec": { "host": "b" } })).await;
-    running.settled().await;
-    let second = ready(world.sites().get("home").await.expect("it is there"));
-    assert_eq!((second.message.as_str(), second.observed_generation), ("b", Some(2)));
-    assert_eq!(second.last_transition_time, first.last_transition_time);
-    world.patch("home", json!({ "spec": { "host": "unready" } })).await;
-    running.settled().await;
-    let third = ready(world.sites().get("home").await.expect("it is there"));
-    assert!(third.status == "False" && third.last_transition_time > first.last_transition_time);
-}
-
-#[tokio::test(start_paused = true)]
-async fn conditions_of_others_survive_ours() {
-    let (world, sites) = (World::start().await, Sites::default());
-    world.create("home", "a").await;
-    let theirs: Conditions = [met("Theirs", "Because", "")].into_iter().collect();
-    let patch = Patch::Merge(json!({ "status": { "conditions": theirs } }));
-    world.sites().patch("home", patch).status().await.expect("patched");
-    let running = world.run(plain(&sites)).await;
-    let status = world.sites().get("home").await.expect("it is there").status.expect("a status");
-    assert!(status.conditions.is_met("Theirs") && status.conditions.is_met("Ready"));
-    running.stop().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_named_by_an_index_is_reconciled_when_what_it_names_changes() {
-    let (world, sites) = (World::start().await, Sites::default());
-    let wiring = Wiring::<Sites>::new().owns::<ConfigMap>();
-    let wiring = wiring.watches_by::<ConfigMap, _>(Site::BY_CONFIG);
-    let running = world.run(wiring.build(sites.clone())).await;
-    let spec = SiteSpec { host: "a".into(), config: Some("settings".into()) };
-    world.sites().create(&Site::new("home", spec)).await.expect("created");
-    world.create("other", "b").await;
-    running.settled().await;
-    let (home, other) = (sites.runs("home"), sites.runs("other"));
-    world.maps().create(&child("settings", "x")).await.expect("created");
-    running.settled().await;
-    assert_eq!((sites.runs("home"), sites.runs("other")), (home + 1, other));
-}
-
-/// Its lookups would find nothing, and a reconciler would believe it.
-#[tokio::test(start_paused = true)]
-async fn a_controller_with_an_index_that_cannot_be_built_does_not_start() {
-    let world = World::start().await;
-    let by_config: Index<Site, String> = Index::on_path("config", &["spec", "config"]);
-    let wirings = [
-        Wiring::<Sites>::new().index(by_config),
-        Wiring::<Sites>::new().watches_by::<ConfigMap, _>(by_config),
-    ];
-    for wiring in wirings {
-        let informers = InformerRegistry::new(world.client.clone(), vec![]);
-        let options = CacheOptions::default().representation(Representation::Metadata);
-        informers.set_options(ResourceInfo::of::<Site>(), options).expect("it is not in use");
-        let refused = wiring.build(Sites::default()).attach(&informers).unwrap_err();
-        assert_eq!(refused.kind(), crate::ErrorKind::Usage);
-        let text = refused.to_string();
-        assert!(text.contains("controller site") && text.contains("spec.config"), "{text}");
+impl Finalize for Noting {
+    async fn cleanup(&self, site: &Site, cx: &Context<Self>) -> Result<()> {
+        self.0.lock().push(format!("{}: {}, cleaned up", site.name(), cx.reasons()));
+        Ok(())
     }
 }
 
-/// The same kind as `Site`, with a schema that takes more than `Site` decodes.
-mod loose {
-    use super::*;
-
-    #[derive(CustomResource, Clone, Debug)]
-    #[resource(group = "example.dev", version = "v1", namespaced)]
-    pub(super) struct Site {
-        metadata: ObjectMeta,
-        spec: Spec,
-        status: Option<SiteStatus>,
-    }
-
-    #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-    struct Spec {
-        host: Option<String>,
-        config: Option<String>,
-    }
-
-    impl Site {
-        pub(super) fn without_host(name: &str) -> Self {
-            Self::new(name, Spec { host: None, config: None })
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_undecodable_object_stops_no_other_and_is_told_once() {
-    let (logged, _guard) = Captured::at(tracing::Level::WARN);
-    let world = World::with(loose::Site::crd().expect("a schema")).await;
-    let sites = Sites::default();
-    let bad = loose::Site::without_host("bad");
-    let bad = world.client.namespace("shop").create(&bad).await.expect("created");
-    let running = world.run(plain(&sites)).await;
-    world.create("good", "a.example").await;
-    running.settled().await;
-    tokio::time::sleep(Duration::from_secs(600)).await;
-    assert!(world.maps().get_opt("good").await.expect("an answer").is_some());
-    assert_eq!(world.counted(&names::RECONCILE_TERMINAL_ERRORS), 1, "it is not tried again");
-    let info = <Site as crate::resource::Resource>::static_info().expect("static");
-    let mut owned = child("owned", "x");
-    owned.metadata.owner_references = Some(vec![bad.controller_reference(&info).expect("a uid")]);
-    world.maps().create(&owned).await.expect("created");
-    running.settled().await;
-    assert_eq!(world.counted(&names::RECONCILE_TERMINAL_ERRORS), 2, "its child woke it");
-    let events = world.client.namespace::<Event>("shop").list().await.expect("events").items;
-    let told: Vec<_> =
-        events.iter().filter(|event| event.reason.as_deref() == Some("Undecodable")).collect();
-    assert_eq!(told.len(), 1);
-    assert!(told[0].series.is_none(), "the same version is told once");
-    let lines = logged.with("decode");
-    assert_eq!(lines.len(), 1, "one line, by the cache: {}", logged.text());
-    assert!(logged.with("the reconcile failed").is_empty(), "{}", logged.text());
-    assert!(told[0].note.as_deref().is_some_and(|note| note.contains("host")), "{told:?}");
-    world.patch("bad", json!({ "spec": { "host": "b.example" } })).await;
-    running.settled().await;
-    assert!(world.maps().get_opt("bad").await.expect("an answer").is_some(), "it recovers");
-    world.sites().delete("bad").await.expect("deleted");
-    running.settled().await;
-}
-
-#[test]
-fn the_wiring_tells_the_permissions_it_needs() {
-    let controller = Wiring::<Sites>::new()
-        .owns::<ConfigMap>()
-        .finalizer(FINALIZER)
-        .can::<crate::rbac::verbs::Get, k8s_openapi::api::core::v1::Pod>()
-        .name("sites")
-        .build(Sites::default());
-    assert_eq!(controller.name(), "sites");
-    let printed: Vec<_> = controller
-        .rules()
-        .iter()
-        .map(|rule| {
-            let verbs: Vec<_> = rule.verbs.iter().copied().collect();
-            format!("{}/{}: {}", rule.group, rule.resource, verbs.join(","))
-        })
-        .collect();
-    assert_eq!(
-        printed,
-        [
-            "/configmaps: create,delete,get,list,patch,watch",
-            "/pods: get",
-            "events.k8s.io/events: create,patch",
-            "example.dev/sites: get,list,patch,watch",
-            "example.dev/sites/finalizers: update",
-            "example.dev/sites/status: get,patch,update",
-        ]
-    );
-}
+impl Owns<ConfigMap> for Noting {}

@@ -10,6 +10,8 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct Turn {
     /// Number of the attempt: 0 unless the last one failed.
     pub(super) attempt: u32,
+    /// Why, as the queue keeps it.
+    pub(super) reasons: u64,
     /// Cancelled when the controller stops, and when the turn ended.
     pub(super) cancel: Cancel,
 }

@@ -1,5 +1,7 @@
 //! What a controller watches, owns and may do, before it runs.
 
+mod clusters;
+
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -7,6 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::erased::ErasedController;
+use super::predicates::Predicate;
+use super::pump::Pump;
+use super::reasons::{Names, Reason};
+use super::resync::{self, Resync};
 use super::runtime::{Handle, Plan};
 use super::sources::{self, Source};
 use super::{Context, Finalize, Reconciler, Result};
@@ -14,6 +20,8 @@ use crate::rbac::{self, Rule, verbs::VerbType};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::{Cached, Index, IndexValue};
 use crate::workqueue::RetryPolicy;
+
+mod waking;
 
 /// A boxed clean-up.
 pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
@@ -48,6 +56,11 @@ pub struct Wiring<C: Reconciler> {
     finalizer: Option<Finalizer<C>>,
     sources: Vec<Source>,
     rules: Vec<Rule>,
+    names: Names,
+    when: Option<Predicate<C::Object>>,
+    pumps: Vec<Arc<dyn Pump>>,
+    resync: Option<Resync>,
+    debounce: Option<(Duration, Duration)>,
 }
 
 impl<C: Reconciler> fmt::Debug for Wiring<C> {
@@ -56,6 +69,7 @@ impl<C: Reconciler> fmt::Debug for Wiring<C> {
             .field("name", &self.name)
             .field("kind", &self.info.group_resource())
             .field("sources", &self.sources.len())
+            .field("when", &self.when)
             .field("finalizer", &self.finalizer.as_ref().map(|finalizer| &finalizer.name))
             .finish_non_exhaustive()
     }
@@ -86,6 +100,11 @@ impl<C: Reconciler> Wiring<C> {
             sources: Vec::new(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
+            names: Names::default(),
+            when: None,
+            pumps: Vec::new(),
+            resync: Some(Resync::every(resync::PERIOD)),
+            debounce: None,
         }
     }
 
@@ -120,8 +139,10 @@ impl<C: Reconciler> Wiring<C> {
     /// When the kind is known at run time only.
     #[track_caller]
     pub fn owns<K: Resource>(mut self) -> Self {
-        self.rules.extend(rbac::owned_rules(&static_info::<K>()));
-        self.sources.push(sources::owned::<K>(self.info.clone()));
+        let info = static_info::<K>();
+        let reason = self.names.add(format!("owned {}", info.group_resource()));
+        self.rules.extend(rbac::owned_rules(&info));
+        self.sources.push(sources::owned::<K>(self.info.clone(), reason, None));
         self
     }
 
@@ -132,8 +153,8 @@ impl<C: Reconciler> Wiring<C> {
     /// When the kind is known at run time only.
     #[track_caller]
     pub fn watches<K: Resource>(mut self, mapper: fn(&Cached<K>) -> Vec<ObjectKey>) -> Self {
-        self.rules.extend(rbac::watched_rules(&static_info::<K>()));
-        self.sources.push(sources::watched::<K>(mapper));
+        let reason = self.watching::<K>();
+        self.sources.push(sources::watched::<K>(mapper, reason, None));
         self
     }
 
@@ -145,9 +166,17 @@ impl<C: Reconciler> Wiring<C> {
     /// When the kind is known at run time only.
     #[track_caller]
     pub fn watches_by<K: Resource, V: IndexValue>(mut self, index: Index<C::Object, V>) -> Self {
-        self.rules.extend(rbac::watched_rules(&static_info::<K>()));
-        self.sources.push(sources::watched_by::<K, C::Object, V>(index));
+        let reason = self.watching::<K>();
+        self.sources.push(sources::watched_by::<K, C::Object, V>(index, reason, None));
         self
+    }
+
+    /// The permission to watch a kind, and the reason of its source.
+    #[track_caller]
+    fn watching<K: Resource>(&mut self) -> Reason {
+        let info = static_info::<K>();
+        self.rules.extend(rbac::watched_rules(&info));
+        self.names.add(format!("watched {}", info.group_resource()))
     }
 
     /// Builds an index of the reconciled kind before the first reconcile instead of at its first use.
@@ -179,7 +208,10 @@ impl<C: Reconciler> Wiring<C> {
     }
 
     /// The controller, ready to be given to a manager.
-    pub fn build(self, controller: C) -> Arc<dyn ErasedController> {
+    pub fn build(mut self, controller: C) -> Arc<dyn ErasedController> {
+        if let Some(resync) = self.resync.take() {
+            self.pumps.push(Arc::new(resync));
+        }
         let plan = Plan {
             info: self.info,
             name: self.name.into(),
@@ -189,6 +221,10 @@ impl<C: Reconciler> Wiring<C> {
             finalizer: self.finalizer,
             rules: rbac::merge(self.rules),
             sources: self.sources,
+            names: self.names,
+            when: self.when,
+            pumps: self.pumps,
+            debounce: self.debounce,
         };
         Arc::new(Handle::new(plan, controller))
     }

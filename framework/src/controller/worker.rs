@@ -15,11 +15,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use super::debounce::Quiet;
 use super::failure::Retry;
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};
 use super::turn::{Cancel, Turn};
+use super::waking::Waking;
 use super::{Action, Failure};
 use crate::error::Error;
 use crate::panics::{caught, panic_text};
@@ -41,6 +43,8 @@ pub(super) enum Outcome {
     Failed(Failure),
     /// The object does not decode. The cache says so in the log, once: nobody else does.
     Undecodable(Failure),
+    /// Left alone, as its annotation says.
+    Paused,
 }
 
 /// A boxed future of a step.
@@ -62,6 +66,7 @@ pub(super) struct Worker {
     pub(super) seams: Seams,
     pub(super) meter: Meter,
     pub(super) pace: Arc<Pace>,
+    pub(super) waking: Arc<Waking>,
     pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
@@ -80,6 +85,13 @@ impl Worker {
         let ids = self.seams.entropy.next_u64();
         let mut turns = 0_u64;
         while let Some(work) = self.next().await {
+            let reasons = match self.waking.ask(work.key(), work.reasons(), work.taken()) {
+                Quiet::Now(reasons) => reasons,
+                Quiet::In(delay) => {
+                    work.hold(delay);
+                    continue;
+                }
+            };
             turns += 1;
             let span = tracing::info_span!(
                 "reconcile",
@@ -87,8 +99,9 @@ impl Worker {
                 namespace = work.key().namespace().unwrap_or_default(),
                 name = work.key().name(),
                 reconcile_id = format_args!("{:016x}", reconcile_id(ids, turns)),
+                reasons = %self.waking.named(reasons),
             );
-            self.turn(work).instrument(span).await;
+            self.turn(work, reasons).instrument(span).await;
             // Reconciles that never wait must not keep other tasks from running.
             consume_budget().await;
         }
@@ -110,7 +123,7 @@ impl Worker {
         }
     }
 
-    async fn turn(&self, work: Work<ObjectKey>) {
+    async fn turn(&self, work: Work<ObjectKey>, reasons: u64) {
         let started = work.taken();
         match self.pace.ask(work.key(), started) {
             Leave::Go => {}
@@ -121,7 +134,7 @@ impl Worker {
             Leave::Wait(delay) => return work.hold(delay),
         }
         let busy = self.meter.busy();
-        let turn = Turn { attempt: work.failures(), cancel: Cancel::new(&self.stop) };
+        let turn = Turn { attempt: work.failures(), reasons, cancel: Cancel::new(&self.stop) };
         let end = self.guarded(work.key(), turn, started).await;
         drop(busy);
         let took = self.seams.clock.now().saturating_duration_since(started);
@@ -167,6 +180,11 @@ impl Worker {
             End::Outcome(Outcome::Absent) => {
                 self.pace.forget(work.key());
                 work.done();
+                Ended::Success
+            }
+            End::Outcome(Outcome::Paused) => {
+                work.done();
+                tracing::debug!("not reconciled: paused");
                 Ended::Success
             }
             End::Outcome(Outcome::Done(Action { requeue_after: None })) => {

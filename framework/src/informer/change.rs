@@ -39,7 +39,7 @@ pub enum Change<K> {
 }
 
 impl<K> Change<K> {
-    pub(super) fn of(event: &Event) -> Self {
+    pub(crate) fn of(event: &Event) -> Self {
         match event {
             Event::Added { new, is_initial } => {
                 Self::Added { new: Cached::new(Arc::clone(new)), is_initial: *is_initial }

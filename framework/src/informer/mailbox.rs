@@ -11,23 +11,23 @@ use std::sync::Arc;
 use crate::resource::ObjectKey;
 use crate::store::{Event, Object};
 
-/// States of one object that a mapper may be behind; those in the middle go first.
-const MOST_STATES: usize = 8;
+/// Steps of one object that a mapper may be behind; those in the middle become one.
+const MOST_STEPS: usize = 8;
 
 /// What a listener wants to know of an object that changed more than once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merging {
     /// The step from what it was told last to the latest.
     Latest,
-    /// Every state that a reader of the cache could have seen: what a mapper makes of one may
-    /// differ from what it makes of the next, and all that it names is concerned.
-    EachState,
+    /// Every step, so every state that a reader of the cache could have seen: what a mapper makes of
+    /// one may differ from what it makes of the next, and all that it names is concerned.
+    EachStep,
 }
 
 /// One entry, taken out.
 pub(super) enum Item {
     Change(Event),
-    States(Vec<Arc<Object>>),
+    Steps(Vec<Event>),
     /// Everything that was there when the cache was filled has been taken out.
     Synced,
 }
@@ -37,7 +37,7 @@ impl Item {
     pub(super) fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Change(event) => Some(event.key()),
-            Self::States(states) => states.first().map(|state| state.key()),
+            Self::Steps(events) => events.first().map(Event::key),
             Self::Synced => None,
         }
     }
@@ -51,7 +51,7 @@ enum Place {
 /// What waits of one key.
 enum Waiting {
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
-    EachState(Vec<Arc<Object>>),
+    EachStep(Vec<Event>),
 }
 
 /// The mailbox of one listener.
@@ -105,7 +105,7 @@ impl Mailbox {
                 Some(Place::Synced) => taken.push(Item::Synced),
                 Some(Place::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
-                    Some(Waiting::EachState(states)) => taken.push(Item::States(states)),
+                    Some(Waiting::EachStep(events)) => taken.push(Item::Steps(events)),
                     Some(Waiting::Latest { deleted, state, .. }) => {
                         taken.extend(deleted.map(Item::Change));
                         taken.extend(state.map(Item::Change));
@@ -120,11 +120,7 @@ impl Mailbox {
 impl Waiting {
     fn first(event: &Event, merging: Merging) -> Self {
         match merging {
-            Merging::EachState => {
-                let mut waiting = Self::EachState(Vec::new());
-                waiting.merge(event);
-                waiting
-            }
+            Merging::EachStep => Self::EachStep(vec![event.clone()]),
             Merging::Latest => {
                 let is_known = !matches!(event, Event::Added { .. });
                 let (deleted, state) = match event {
@@ -138,14 +134,12 @@ impl Waiting {
 
     fn merge(&mut self, event: &Event) {
         match self {
-            Self::EachState(states) => match event {
-                Event::Added { new, .. } => add_state(states, new),
-                Event::Updated { old, new } => {
-                    add_state(states, old);
-                    add_state(states, new);
+            Self::EachStep(events) => {
+                if events.len() == MOST_STEPS {
+                    skip_step(events);
                 }
-                Event::Deleted { last, .. } => add_state(states, last),
-            },
+                events.push(event.clone());
+            }
             Self::Latest { deleted, state, is_known } => match (event, state.as_mut()) {
                 (Event::Deleted { .. }, _) => {
                     *state = None;
@@ -164,14 +158,35 @@ impl Waiting {
     }
 }
 
-fn add_state(states: &mut Vec<Arc<Object>>, state: &Arc<Object>) {
-    if states.iter().any(|known| Arc::ptr_eq(known, state)) {
-        return;
+/// Makes one step of two in the middle, or leaves one out where that cannot be.
+fn skip_step(events: &mut Vec<Event>) {
+    let skipped = events.remove(1);
+    if let (Event::Updated { old: before, .. }, Some(Event::Updated { old, .. })) =
+        (skipped, events.get_mut(1))
+    {
+        *old = before;
     }
-    if states.len() == MOST_STATES {
-        states.remove(1);
+}
+
+/// The states that these steps lead through, each once.
+pub(crate) fn states(events: &[Event]) -> Vec<&Arc<Object>> {
+    let mut states: Vec<&Arc<Object>> = Vec::with_capacity(events.len() + 1);
+    let mut add = |state| {
+        if !states.iter().any(|known| Arc::ptr_eq(known, state)) {
+            states.push(state);
+        }
+    };
+    for event in events {
+        match event {
+            Event::Added { new, .. } => add(new),
+            Event::Updated { old, new } => {
+                add(old);
+                add(new);
+            }
+            Event::Deleted { last, .. } => add(last),
+        }
     }
-    states.push(Arc::clone(state));
+    states
 }
 
 #[cfg(test)]
@@ -231,7 +246,9 @@ mod tests {
             .iter()
             .map(|item| match item {
                 Item::Synced => "|".to_owned(),
-                Item::States(states) => states.iter().map(at).collect::<Vec<_>>().join(","),
+                Item::Steps(events) => {
+                    states(events).into_iter().map(at).collect::<Vec<_>>().join(",")
+                }
                 Item::Change(Event::Added { new, .. }) => format!("+{}", at(new)),
                 Item::Change(Event::Updated { old, new }) => format!("{}>{}", at(old), at(new)),
                 Item::Change(Event::Deleted { last, .. }) => format!("-{}", at(last)),
@@ -281,8 +298,8 @@ mod tests {
 
     #[test]
     fn a_mapper_is_shown_every_state_that_a_reader_could_have_seen() {
-        check(Merging::EachState, "+a / +a +a -a", "a1,a2,a3");
-        check(Merging::EachState, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
+        check(Merging::EachStep, "+a / +a +a -a", "a1,a2,a3");
+        check(Merging::EachStep, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
     }
 
     /// Mechanism 30 for one listener: what changed is not shown once more as it was.

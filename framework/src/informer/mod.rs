@@ -31,6 +31,7 @@ mod selection;
 mod tests;
 
 use self::lease::Lease;
+pub(crate) use self::mailbox::states;
 use self::progress::Synced;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource, ResourceExt};
@@ -109,6 +110,12 @@ impl<K: Resource> Informer<K> {
         core.is_reported_elsewhere.store(true, std::sync::atomic::Ordering::Relaxed);
     }
 
+    /// Tells whether the first list has been applied; it does not keep the cache going.
+    pub(crate) fn sync_probe(&self) -> Box<dyn Fn() -> bool + Send + Sync> {
+        let core = Arc::clone(self.lease.core());
+        Box::new(move || core.progress.now() == Synced::Done)
+    }
+
     /// Waits until the first list has been applied and handed over to the listeners; what one of
     /// them was told says [`Registration::synced`]. A kind that the API server does not serve counts
     /// as listed, and empty.
@@ -136,7 +143,7 @@ impl<K: Resource> Informer<K> {
     /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
     pub fn wrote(&self, object: &K) -> Result<(), Error> {
         let core = self.lease.core();
-        if !core.is_whole() || !core.covers(object.metadata().namespace.as_deref()) {
+        if !self.shows_own(object.metadata().namespace.as_deref()) {
             return Ok(());
         }
         let unusable = || {
@@ -154,6 +161,12 @@ impl<K: Resource> Informer<K> {
         }
         core.store.wrote(core.store.object(&skim));
         Ok(())
+    }
+
+    /// Are own writes to this namespace shown? Not by a cache that is limited by a selector.
+    pub(crate) fn shows_own(&self, namespace: Option<&str>) -> bool {
+        let core = self.lease.core();
+        core.is_whole() && core.covers(namespace)
     }
 
     /// This process deleted the object of that uid, and it is gone (no finalizer held it): reads of

@@ -12,7 +12,7 @@ use super::listener::{Identity, Inline, Life, Listener, Standing};
 use super::mailbox::{Item, Merging};
 use super::options::SHORTEST_RESYNC;
 use crate::error::{Error, ErrorKind};
-use crate::store::Cached;
+use crate::store::Event;
 
 /// A listener about to be registered: [`Informer::listen`](super::Informer::listen).
 #[must_use = "nobody listens before `on_change` is called"]
@@ -59,15 +59,15 @@ impl<K: 'static> Listen<K> {
         })
     }
 
-    /// Calls `mapper` with every state of an object that a reader of the cache could have seen (of
-    /// one that changes faster than `mapper` returns, the first and the latest seven).
-    pub(crate) fn on_state(
+    /// Calls `listener` with the steps of one object since its last call (of one that changes faster
+    /// than `listener` returns, the first and the latest seven; those in between are one).
+    pub(crate) fn on_steps(
         self,
-        mapper: impl Fn(&Cached<K>) + Send + Sync + 'static,
+        listener: impl Fn(&[Event]) + Send + Sync + 'static,
     ) -> Registration {
-        self.register(Merging::EachState, move |item| {
-            if let Item::States(states) = item {
-                states.iter().for_each(|state| mapper(&Cached::new(Arc::clone(state))));
+        self.register(Merging::EachStep, move |item| {
+            if let Item::Steps(events) = item {
+                listener(events);
             }
         })
     }

@@ -11,7 +11,9 @@ use tracing::{debug, info, warn};
 
 use super::gate::LeaseGate;
 use super::lock::ResourceLock;
-use super::machine::{Answer, Ask, Loss, Machine, Written};
+use super::machine::{Answer, Ask, Concern, Loss, Machine, Written};
+use super::news::News;
+use super::record::ObservedRecord;
 use super::settings::{JITTER, LeaderElection};
 use crate::client::Client;
 use crate::clock::{Clock, Mark};
@@ -21,6 +23,10 @@ use crate::seams::Seams;
 
 /// How long giving the Lease back, or an event about it, may hold up a shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Attempts that a change of the lock causes begin within this time: candidates spread out, and a lock
+/// that changes all the time costs no more than some requests a second.
+const PROMPT: Duration = Duration::from_millis(200);
 
 /// Where an election stands, as this process knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +67,7 @@ struct Shared {
 pub struct Term {
     task: AbortOnDropHandle<Machine>,
     finish: CancellationToken,
+    asked: CancellationToken,
     ending: Ending,
     /// Given back last.
     _turn: OwnedSemaphorePermit,
@@ -193,33 +200,33 @@ impl Elector {
             self.identity().to_owned(),
             shared.settings.timing,
             shared.written.clone(),
-        );
+        )
+        .with(shared.settings.manners);
+        let mut news = News::of(Arc::clone(&shared.lock), shared.seams.fork("news"));
         info!(lease = %shared.lock.describe(), identity = %self.identity(), "waiting to lead");
         loop {
             tokio::select! {
                 biased;
-                () = stop.cancelled() => {
-                    shared.status.send_replace(Leadership::Ended);
-                    return None;
-                }
+                () = stop.cancelled() => break,
                 () = shared.attempt(&mut machine) => {}
             }
             if let Some(sent) = machine.held() {
-                return Some(self.begin(machine, sent, turn));
+                return Some(self.begin(machine, sent, news, turn));
             }
             shared.tell(&machine);
             tokio::select! {
                 biased;
-                () = stop.cancelled() => {
-                    shared.status.send_replace(Leadership::Ended);
-                    return None;
-                }
+                () = stop.cancelled() => break,
+                () = shared.chance(&machine, &mut news) => {}
                 () = shared.seams.clock.sleep(shared.pause()) => {}
             }
         }
+        shared.withdraw(&mut machine).await;
+        shared.status.send_replace(Leadership::Ended);
+        None
     }
 
-    fn begin(&self, machine: Machine, sent: Mark, turn: OwnedSemaphorePermit) -> Term {
+    fn begin(&self, machine: Machine, sent: Mark, news: News, turn: OwnedSemaphorePermit) -> Term {
         let shared = self.shared.clone();
         let settings = &shared.settings;
         let clock = shared.seams.clock.clone();
@@ -228,22 +235,27 @@ impl Elector {
         info!(lease = %shared.lock.describe(), identity = %self.identity(), "leading");
         *shared.gate.lock() = Some(gate.clone());
         shared.status.send_replace(Leadership::Leading);
-        let (lost, finish) = (CancellationToken::new(), CancellationToken::new());
+        let [lost, finish, asked] = std::array::from_fn(|_| CancellationToken::new());
         let task = AbortOnDropHandle::new(tokio::spawn({
-            let (shared, finish) = (shared.clone(), finish.clone());
+            let mut holding = Holding {
+                shared: shared.clone(),
+                machine,
+                news,
+                finish: finish.clone(),
+                asked: asked.clone(),
+            };
             let unheld = Unheld { gate: gate.clone(), lost: lost.clone() };
             async move {
-                let mut machine = machine;
-                shared.hold(&mut machine, &unheld.gate, &finish).await;
+                holding.run(&unheld.gate).await;
                 drop(unheld);
-                machine
+                holding.machine
             }
         }));
         tokio::spawn({
             let shared = shared.clone();
             async move { shared.event("became leader").await }
         });
-        Term { task, finish, ending: Ending { gate, lost, shared }, _turn: turn }
+        Term { task, finish, asked, ending: Ending { gate, lost, shared }, _turn: turn }
     }
 }
 
@@ -258,10 +270,17 @@ impl Term {
         self.ending.lost.clone()
     }
 
+    /// Cancelled when another process [asked](LeaderElection::ask) for the lease and this one
+    /// [lends](LeaderElection::lend) it: end the work as at a clean stop, then the term, and campaign
+    /// again.
+    pub fn asked(&self) -> CancellationToken {
+        self.asked.clone()
+    }
+
     /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
     /// back, so that another replica leads within seconds; without, it is left to expire.
     pub async fn end(self, all_ended: bool) {
-        let Self { task, finish, ending, _turn } = self;
+        let Self { task, finish, asked: _, ending, _turn } = self;
         let was_lost = ending.lost.is_cancelled();
         finish.cancel();
         let machine = task.await;
@@ -285,35 +304,91 @@ impl Term {
     }
 }
 
-impl Shared {
+/// What keeps a term going.
+struct Holding {
+    shared: Arc<Shared>,
+    machine: Machine,
+    news: News,
+    finish: CancellationToken,
+    asked: CancellationToken,
+}
+
+impl Holding {
     /// Renews until leadership is lost or `finish`.
-    async fn hold(&self, machine: &mut Machine, gate: &LeaseGate, finish: &CancellationToken) {
-        let clock = &self.seams.clock;
+    async fn run(&mut self, gate: &LeaseGate) {
+        let clock = self.shared.seams.clock.clone();
         loop {
-            let left = machine.time_left(&clock.mark()).unwrap_or_default();
+            let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
+            let until = clock.after(self.shared.pause().min(left));
             tokio::select! {
                 biased;
-                () = finish.cancelled() => return,
-                () = clock.sleep(self.pause().min(left)) => {}
+                () = self.finish.cancelled() => return,
+                told = concern(&self.machine, &mut self.news) => {
+                    if let Some(over) = told {
+                        self.machine.overtaken(&over);
+                    }
+                }
+                () = clock.sleep_until(until) => {}
             }
-            if !machine.expire(&clock.mark()) {
-                let left = machine.time_left(&clock.mark()).unwrap_or_default();
+            let is_held = self.machine.held().is_some();
+            if is_held && !self.machine.expire(&clock.mark()) {
+                let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
                 tokio::select! {
                     biased;
-                    () = finish.cancelled() => return,
-                    _ = clock.within(left, self.attempt(machine)) => {}
+                    () = self.finish.cancelled() => return,
+                    _ = clock.within(left, self.shared.attempt(&mut self.machine)) => {}
                 }
-                machine.expire(&clock.mark());
+                self.machine.expire(&clock.mark());
             }
-            match (machine.held(), machine.take_loss()) {
+            match (self.machine.held(), self.machine.take_loss()) {
                 (Some(sent), _) => gate.renewed(sent),
                 (None, loss) => {
                     gate.close();
-                    self.tell_loss(loss);
+                    self.shared.tell_loss(loss);
                     return;
                 }
             }
+            if self.machine.is_asked() && !self.asked.is_cancelled() {
+                info!(lease = %self.shared.lock.describe(), "another process asks for the lease");
+                self.asked.cancel();
+            }
         }
+    }
+}
+
+/// Waits for news that a leader must look at; with the record when another holds the lock.
+async fn concern(machine: &Machine, news: &mut News) -> Option<ObservedRecord> {
+    loop {
+        let told = news.next().await;
+        match machine.concern(&told) {
+            Concern::Nothing => {}
+            Concern::Look => return None,
+            Concern::Over => return Some(told),
+        }
+    }
+}
+
+impl Shared {
+    /// Waits until the lock tells that it is free, and a moment more.
+    async fn chance(&self, machine: &Machine, news: &mut News) {
+        while !machine.is_chance(&news.next().await) {}
+        let moment = (PROMPT / 2).mul_f64(1.0 + self.seams.entropy.unit());
+        self.seams.clock.sleep(moment).await;
+    }
+
+    /// Takes a request for the lease back, if one was made.
+    async fn withdraw(&self, machine: &mut Machine) {
+        let clock = &self.seams.clock;
+        let asks = async {
+            for _ in 0..4 {
+                let Some(ask) = machine.withdraw() else { return };
+                let answer = self.ask(&ask).await;
+                if machine.released(&ask, answer, &clock.mark()) {
+                    return;
+                }
+            }
+        };
+        clock.within(FAREWELL, asks).await;
     }
 
     /// One attempt to acquire or renew.

@@ -4,6 +4,7 @@
 //! [`Machine::answered`] the next one, until there is none; then the caller waits for a retry
 //! period. Everything that decides safety is here, so that a simulation can run it a million times.
 
+use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::gate::remaining;
 use super::record::{LeaderElectionRecord, ObservedRecord};
-use super::settings::Timing;
+use super::settings::{JITTER, Timing};
 use crate::clock::Mark;
 
 /// A request of an attempt.
@@ -77,6 +78,25 @@ impl Written {
     }
 }
 
+/// What a process asks for and grants beside the race itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Manners {
+    /// Asks a holder for the lease.
+    pub(super) asks: bool,
+    /// Gives the lease to who asks, and lets them have it first.
+    pub(super) lends: bool,
+}
+
+/// What a leader must do about a record that it was told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Concern {
+    Nothing,
+    /// Look at the lock: it may have changed hands, or somebody asks for it.
+    Look,
+    /// Another holds it.
+    Over,
+}
+
 #[derive(Debug)]
 struct Sight {
     lease: ObservedRecord,
@@ -91,6 +111,7 @@ pub(super) struct Machine {
     identity: String,
     timing: Timing,
     written: Written,
+    manners: Manners,
     sight: Option<Sight>,
     /// While leading: when the last success was about to be sent.
     held: Option<Mark>,
@@ -107,6 +128,7 @@ impl Machine {
             identity,
             timing,
             written,
+            manners: Manners::default(),
             sight: None,
             held: None,
             failing: None,
@@ -114,6 +136,10 @@ impl Machine {
             began: None,
             reads: 0,
         }
+    }
+
+    pub(super) fn with(self, manners: Manners) -> Self {
+        Self { manners, ..self }
     }
 
     /// While leading: when the last success was about to be sent.
@@ -124,6 +150,53 @@ impl Machine {
     /// The last holder seen; `None` when the Lease was free or has not been seen.
     pub(super) fn holder(&self) -> Option<&str> {
         self.sight.as_ref()?.lease.record.holder.as_deref()
+    }
+
+    /// While leading: did somebody ask for the lease to whom it is lent?
+    pub(super) fn is_asked(&self) -> bool {
+        let asked = self.sight.as_ref().is_some_and(|sight| self.asker(sight).is_some());
+        self.held.is_some() && self.manners.lends && asked
+    }
+
+    /// Whoever asks for the lease, other than this process.
+    fn asker<'a>(&self, sight: &'a Sight) -> Option<&'a str> {
+        let asker = sight.lease.record.requested_by.as_deref();
+        asker.filter(|asker| *asker != self.identity)
+    }
+
+    /// While leading: what to do about a record that the lock told of. It may be an old one.
+    pub(super) fn concern(&self, told: &ObservedRecord) -> Concern {
+        let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
+        // Versions of API objects are numbers; those of other locks say nothing about order.
+        let order = seen.and_then(|seen| {
+            let (told, seen) = (told.version.parse::<u64>().ok()?, seen.parse::<u64>().ok()?);
+            Some(told.cmp(&seen))
+        });
+        if matches!(order, Some(Ordering::Less | Ordering::Equal)) {
+            return Concern::Nothing;
+        }
+        match told.record.holder.as_deref() {
+            Some(holder) if holder != self.identity && order.is_some() => Concern::Over,
+            Some(_) if self.is_ours(&told.record) => {
+                let asks = told.record.requested_by.as_ref();
+                let is_new = asks.is_some_and(|asker| *asker != self.identity) && !self.is_asked();
+                if self.manners.lends && is_new { Concern::Look } else { Concern::Nothing }
+            }
+            _ => Concern::Look,
+        }
+    }
+
+    /// Ends leadership because another holds the lock.
+    pub(super) fn overtaken(&mut self, told: &ObservedRecord) {
+        let holder = told.record.holder.clone().unwrap_or_default();
+        self.stale();
+        self.lose(Loss::Taken(holder));
+    }
+
+    /// A candidate was told of a record: is it worth an attempt at once?
+    pub(super) fn is_chance(&self, told: &ObservedRecord) -> bool {
+        let seen = self.sight.as_ref().map(|sight| sight.lease.version.as_str());
+        told.record.holder.is_none() && seen != Some(told.version.as_str())
     }
 
     /// Why leadership ended, once.
@@ -206,12 +279,31 @@ impl Machine {
             duration: Duration::from_secs(1),
             acquired: Some(wall),
             renewed: Some(wall),
+            // The hint whose turn it is.
+            requested_by: self.asker(sight).filter(|_| self.manners.lends).map(str::to_owned),
             ..sight.lease.record.clone()
         };
         Some(Ask::Replace { version: sight.lease.version.clone(), record })
     }
 
-    /// Takes in what [`release`](Self::release) brought; true when there is nothing left to do.
+    /// What takes a request of ours back, if there is one; the record must be current (else read
+    /// first).
+    pub(super) fn withdraw(&self) -> Option<Ask> {
+        if !self.manners.asks {
+            return None;
+        }
+        let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
+            return Some(Ask::Read);
+        };
+        let record = &sight.lease.record;
+        let is_ours = record.requested_by.as_deref() == Some(&self.identity);
+        is_ours.then(|| Ask::Replace {
+            version: sight.lease.version.clone(),
+            record: LeaderElectionRecord { requested_by: None, ..record.clone() },
+        })
+    }
+
+    /// Takes in what [`release`](Self::release) or [`withdraw`](Self::withdraw) brought; true when there is nothing left to do.
     pub(super) fn released(&mut self, ask: &Ask, answer: Answer, now: &Mark) -> bool {
         match answer {
             Answer::Lease(lease) => {
@@ -253,6 +345,11 @@ impl Machine {
     /// A write of ours was stored.
     fn written(&mut self, sent: &Mark, now: &Mark) -> Option<Ask> {
         if self.holder() != Some(&self.identity) {
+            let asker = self.sight.as_ref().map(|sight| &sight.lease.record.requested_by);
+            if self.manners.asks && asker.is_some_and(Option::is_none) {
+                // The lock has no place for a request: asking on would only keep it changing.
+                self.manners.asks = false;
+            }
             // Something between us and the store changed the holder.
             return self.decide_loss();
         }
@@ -282,12 +379,32 @@ impl Machine {
     fn decide(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
         let sight = self.sight.as_ref()?;
         let free = match sight.lease.record.holder.as_deref() {
-            None => true,
+            None => !self.is_courteous(sight, now),
             Some(_) if self.is_ours(&sight.lease.record) => true,
             Some(_) if self.held.is_some() => return self.decide_loss(),
             Some(_) => self.unchanged_for_long(sight, now),
         };
-        free.then(|| self.take(sight, wall))
+        if free { Some(self.take(sight, wall)) } else { self.request(sight) }
+    }
+
+    /// Does this process let the asker have the free lease first? For as long as that one needs to
+    /// look again.
+    fn is_courteous(&self, sight: &Sight, now: &Mark) -> bool {
+        let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
+        self.manners.lends && self.asker(sight).is_some() && sight.first.steady_until(now) < turn
+    }
+
+    /// Asks the holder for the lease, once: a record that changed over and over would never pass on.
+    fn request(&self, sight: &Sight) -> Option<Ask> {
+        let old = &sight.lease.record;
+        let asks = self.manners.asks && old.holder.is_some() && old.requested_by.is_none();
+        asks.then(|| Ask::Replace {
+            version: sight.lease.version.clone(),
+            record: LeaderElectionRecord {
+                requested_by: Some(self.identity.clone()),
+                ..old.clone()
+            },
+        })
     }
 
     /// The Lease does not exist: make one, unless its last holder may still believe in it.
@@ -330,6 +447,8 @@ impl Machine {
             acquired: if ours { old.acquired } else { Some(wall) },
             renewed: Some(if ours { after(old.renewed, wall) } else { wall }),
             transitions: if ours { old.transitions } else { old.transitions.saturating_add(1) },
+            // Who takes it has answered every request.
+            requested_by: old.requested_by.clone().filter(|_| ours),
             ..old.clone()
         };
         self.written.add(&record);

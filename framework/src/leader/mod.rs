@@ -13,31 +13,35 @@
 //! What the promise covers: with the defaults no two processes have a framework write executing at
 //! the same time while their clocks run at rates within 1.15 of each other and no pause between the
 //! gate and the socket is longer than 1.7 s. The election's own writes (the Lease and its events)
-//! are not gated. Absent: fencing of writes by other clients, a fence for longer pauses, protection
-//! against a person who deletes the Lease of a living leader, sharding.
+//! are not gated. [`LeaderElection::fence`] adds a policy for the API server, which refuses what comes
+//! from elsewhere or later. A lease can be [lent](LeaderElection::lend) to who
+//! [asks](LeaderElection::ask) for it. Absent: protection against a person who deletes the Lease of a living leader, sharding.
 
 mod elector;
+mod fence;
 mod gate;
 mod health;
 mod lock;
 mod machine;
+mod news;
 mod record;
 mod run;
 mod settings;
 
 pub use elector::{Elector, Leadership, Term};
+pub(crate) use fence::{Fenced, policy as fence_policy};
 pub use gate::LeaseGate;
 pub use health::HealthzAdaptor;
 pub use lock::{
-    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaseLock, LockFuture, LockKind, MultiLock,
-    ResourceLock, UNKNOWN_LEADER,
+    ConfigMapLock, EndpointsLock, LEADER_ANNOTATION, LeaseLock, LockFuture, LockKind, LockListener,
+    MultiLock, REQUEST_ANNOTATION, ResourceLock, UNKNOWN_LEADER,
 };
 pub use record::{LeaderElectionRecord, ObservedRecord};
 pub use run::{LeaderCallbacks, Outcome};
 pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
 
-#[cfg(test)]
-mod simulation;
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod simulation;
 #[cfg(test)]
 mod tests;

@@ -24,6 +24,9 @@ pub struct LeaderElectionRecord {
     pub strategy: Option<String>,
     /// Whom a coordinated election prefers; kept as found.
     pub preferred_holder: Option<String>,
+    /// Who asked the holder for the lease, in words of ours; `None` when nobody did, and in locks that
+    /// have no place for it. See [`LeaderElection::ask`](super::LeaderElection::ask).
+    pub requested_by: Option<String>,
 }
 
 /// A record and the version that it was seen in.

@@ -46,6 +46,9 @@ pub enum Outcome {
     Finished,
     /// The work panicked; the lease was given back.
     Failed,
+    /// Another process asked for the lease and this one lends it: the work ended and the lock was given
+    /// back.
+    Lent,
     /// Leadership was lost.
     Lost,
 }
@@ -169,7 +172,8 @@ impl Elector {
         herald: &mut Herald,
         stop: &CancellationToken,
     ) -> Outcome {
-        let (lost, end, gate) = (term.lost(), CancellationToken::new(), term.gate());
+        let (lost, asked) = (term.lost(), term.asked());
+        let (end, gate) = (CancellationToken::new(), term.gate());
         let mut work = AbortOnDropHandle::new(tokio::spawn({
             let end = end.clone();
             async move { started(gate, end).await }
@@ -178,6 +182,7 @@ impl Elector {
             biased;
             () = lost.cancelled() => Outcome::Lost,
             () = stop.cancelled() => Outcome::Stopped,
+            () = asked.cancelled() => Outcome::Lent,
             ended = &mut work => {
                 term.end(true).await;
                 return ended.map_or_else(|panic| failed(&panic), |()| Outcome::Finished);
@@ -190,8 +195,8 @@ impl Elector {
         drop(work);
         term.end(ended.is_some()).await;
         match (outcome, ended) {
-            (Outcome::Stopped, None) => Outcome::CutShort,
-            (Outcome::Stopped, Some(Err(panic))) => failed(&panic),
+            (Outcome::Stopped | Outcome::Lent, None) => Outcome::CutShort,
+            (Outcome::Stopped | Outcome::Lent, Some(Err(panic))) => failed(&panic),
             (outcome, _) => outcome,
         }
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::gate::LEAST;
 use super::lock::LockKind;
+use super::machine::Manners;
 use crate::entropy::Entropy;
 use crate::error::{Error, ErrorKind};
 
@@ -26,6 +27,8 @@ pub struct LeaderElection {
     pub(crate) identity: Option<String>,
     pub(crate) lock: LockKind,
     pub(crate) release: bool,
+    pub(super) manners: Manners,
+    pub(crate) fence: bool,
     pub(crate) timing: Timing,
 }
 
@@ -117,6 +120,8 @@ impl LeaderElection {
             identity: None,
             lock: LockKind::default(),
             release: true,
+            manners: Manners::default(),
+            fence: false,
             timing: Timing::default(),
         }
     }
@@ -150,6 +155,44 @@ impl LeaderElection {
     #[must_use]
     pub fn release_on_cancel(mut self, release: bool) -> Self {
         self.release = release;
+        self
+    }
+
+    /// Do the manifests hold a policy by which the API server refuses writes of a Pod that does not hold
+    /// the lease? Default: no.
+    ///
+    /// It covers what the gate cannot: a process that stood still for longer than the promise allows
+    /// after it asked the gate, and other programs in the Pod. It fences every write that the
+    /// controllers' grants allow, except Leases and Events, and takes the Pod's name out of the
+    /// request's token, so the [identity](Self::identity) must be that name, or begin with it and `_`, as
+    /// the default does. Whatever else writes as the operator's service account without leading is
+    /// refused, too. It needs Kubernetes 1.32 and a Lease as lock.
+    #[must_use]
+    pub fn fence(mut self, fence: bool) -> Self {
+        self.fence = fence;
+        self
+    }
+
+    /// Is the lease lent to a process that [asks](Self::ask) for it? Default: no. A leader that lends
+    /// ends its work as at a clean stop, gives the lease back, and becomes a candidate that lets the
+    /// asker have it first. For clusters in which people develop, not for production: who may update
+    /// the Lease can make a leader stop.
+    #[must_use]
+    pub fn lend(mut self, lend: bool) -> Self {
+        self.manners.lends = lend;
+        self
+    }
+
+    /// Does this process ask the holder for the lease? Default: no. It writes its name into an
+    /// annotation of the Lease ([`REQUEST_ANNOTATION`](super::REQUEST_ANNOTATION)) and waits like any
+    /// candidate; a holder that does not [lend](Self::lend) never notices. The request is taken back
+    /// when the campaign is stopped.
+    ///
+    /// For a process on a developer's machine beside an operator in the cluster. It never takes the
+    /// lease by force. Only Leases have a place for the request.
+    #[must_use]
+    pub fn ask(mut self, ask: bool) -> Self {
+        self.manners.asks = ask;
         self
     }
 
@@ -188,6 +231,8 @@ impl LeaderElection {
     pub fn check(&self) -> Result<(), Error> {
         let problem = if self.name.is_empty() {
             Err("it has no name".to_owned())
+        } else if self.fence && self.lock != LockKind::Leases {
+            Err("a fence reads a Lease, and the lock is another".to_owned())
         } else {
             self.timing.check()
         };

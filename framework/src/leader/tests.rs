@@ -16,6 +16,8 @@ use crate::metrics::{Metrics, names};
 use crate::seams::Seams;
 
 mod callbacks;
+mod following;
+mod lending;
 mod multi;
 
 /// A store in memory that can stop answering.
@@ -26,6 +28,7 @@ struct Memory {
     silent: AtomicBool,
     reads: AtomicU64,
     events: Mutex<Vec<String>>,
+    told: tokio::sync::watch::Sender<Option<ObservedRecord>>,
 }
 
 impl Memory {
@@ -40,6 +43,7 @@ impl Memory {
         let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
         let seen = ObservedRecord { record, version };
         *self.stored.lock() = Some(seen.clone());
+        self.told.send_replace(Some(seen.clone()));
         seen
     }
 

@@ -295,6 +295,28 @@ pub static INFORMER_LISTENER_PANICS: Def = Def {
     shape: Shape::Counter,
 };
 
+/// `windlass_paused_objects`: objects that a controller left alone because of their annotation.
+pub static PAUSED: Def = Def {
+    name: "windlass_paused_objects",
+    help: "Objects that a controller left alone because of their annotation",
+    labels: &["controller"],
+    shape: Shape::Gauge,
+};
+/// `windlass_polls_total`: lists of polled sources, by how they ended.
+pub static POLLS: Def = Def {
+    name: "windlass_polls",
+    help: "Lists of polled sources, by result (success, error, timeout, panic)",
+    labels: &["controller", "poll", "result"],
+    shape: Shape::Counter,
+};
+/// `windlass_trigger_keys_total`: keys that triggers were sent, by what became of them.
+pub static TRIGGER_KEYS: Def = Def {
+    name: "windlass_trigger_keys",
+    help: "Keys that triggers were sent, by result (added, absent)",
+    labels: &["controller", "trigger", "result"],
+    shape: Shape::Counter,
+};
+
 /// Every metric.
 pub static ALL: &[&Def] = &[
     &RECONCILE,
@@ -338,6 +360,9 @@ pub static ALL: &[&Def] = &[
     &INFORMER_LIST_SECONDS,
     &INFORMER_LIST_ITEMS,
     &INFORMER_LISTENER_PANICS,
+    &PAUSED,
+    &POLLS,
+    &TRIGGER_KEYS,
 ];
 
 /// From 5 ms to 10 min.

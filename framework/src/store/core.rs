@@ -16,6 +16,7 @@ use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
 use super::object::{Home, Object};
 use super::outside::{never_read, not_kept};
+use super::own::Unseen;
 use super::reads::Order;
 use super::slots::{Id, parts};
 use super::state::State;
@@ -302,6 +303,12 @@ impl Core {
     /// This process wrote `object`; ignored when the watch was faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
         let object = self.keep_own(object);
+        let (plan, tables) = {
+            let state = self.state.read();
+            (Arc::clone(&state.plan), state.tables.len())
+        };
+        let mut values = Values::default();
+        let part = plan.evaluate(&object, &object, &mut values);
         let mut state = self.state.write();
         let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {
@@ -310,8 +317,17 @@ impl Core {
         });
         if !is_seen && !state.tombstones.covers(&object) {
             let now = self.clock.now();
-            state.own.wrote(object, now);
+            state.own.wrote(object, (&values, &part, tables), now);
+            // An index was added meanwhile: its values are not among these.
+            if !Arc::ptr_eq(&state.plan, &plan) {
+                state.own.unindex();
+            }
         }
+    }
+
+    /// What is known of an own write to `key` that the watch has not shown.
+    pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unseen> {
+        self.state.read().own.unseen(key, self.clock.now())
     }
 
     /// A watch may be silent for `silence`: own writes that it has not shown are remembered for
@@ -325,7 +341,7 @@ impl Core {
         let mut state = self.state.write();
         let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
         if seen.is_some_and(|seen| seen.head().uid() == uid)
-            || state.own.keys().any(|own| own == key)
+            || state.own.has(key)
         {
             let now = self.clock.now();
             state.own.deleted(key.clone(), uid, now);

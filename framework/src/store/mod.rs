@@ -55,6 +55,7 @@ pub(crate) use keep::Mode;
 pub use lister::{Lister, NamespaceLister};
 pub use mode::{Representation, Transform};
 pub(crate) use object::Object;
+pub(crate) use own::Unseen;
 pub(crate) use stats::Sizes;
 pub use stats::StoreStats;
 pub(crate) use version::order;

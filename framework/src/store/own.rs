@@ -1,13 +1,14 @@
 //! What this process wrote and the watch has not shown yet, laid over what the watch has shown.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::object::Object;
+use super::values::{Part, Values};
 use super::version::order;
 use crate::resource::ObjectKey;
 
@@ -16,10 +17,27 @@ pub(crate) const OWN_WRITE_VALID: Duration = Duration::from_secs(10);
 /// So long an unconfirmed write is remembered as stale, unless told otherwise.
 const OWN_WRITE_KEPT: Duration = Duration::from_secs(1260);
 
+/// Writes that are remembered are looked through for those that are over this often.
+const PRUNED_EVERY: Duration = Duration::from_secs(10);
+
 #[derive(Debug)]
 struct Own {
     state: Written,
     at: Instant,
+    /// Where `by_value` has it.
+    terms: Vec<Term>,
+}
+
+/// The number of a table, and a value in it.
+type Term = (usize, Box<str>);
+
+/// What is known of an own write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unseen {
+    /// Readers are shown it.
+    Shown,
+    /// It was not confirmed in time: readers are shown what was before.
+    Lapsed,
 }
 
 enum Written {
@@ -40,6 +58,11 @@ impl std::fmt::Debug for Written {
 #[derive(Debug)]
 pub(crate) struct Overlay {
     writes: BTreeMap<ObjectKey, Own>,
+    /// Where the store's indexes have the written objects, so that a lookup does not go through all.
+    by_value: BTreeMap<Term, BTreeSet<ObjectKey>>,
+    /// Written before the newest index was there.
+    unindexed: BTreeSet<ObjectKey>,
+    pruned: Option<Instant>,
     /// So long an unconfirmed write is remembered as stale, then it is forgotten. Longer than a
     /// watch can be silent, or a write that was never shown would pass for confirmed.
     kept: Duration,
@@ -47,7 +70,13 @@ pub(crate) struct Overlay {
 
 impl Default for Overlay {
     fn default() -> Self {
-        Self { writes: BTreeMap::new(), kept: OWN_WRITE_KEPT }
+        Self {
+            writes: BTreeMap::new(),
+            by_value: BTreeMap::new(),
+            unindexed: BTreeSet::new(),
+            pruned: None,
+            kept: OWN_WRITE_KEPT,
+        }
     }
 }
 
@@ -60,19 +89,72 @@ impl Overlay {
         self.writes.len()
     }
 
-    pub(crate) fn wrote(&mut self, object: Arc<Object>, now: Instant) {
+    /// `values` has the object's values in the first `tables` indexes of the store.
+    pub(crate) fn wrote(
+        &mut self,
+        object: Arc<Object>,
+        (values, part, tables): (&Values, &Part, usize),
+        now: Instant,
+    ) {
         self.prune(now);
         if let Some(Own { state: Written::Object(known), .. }) = self.writes.get(object.key())
             && order(object.version(), known.version()) == Some(Ordering::Less)
         {
             return;
         }
-        self.writes.insert(object.key().clone(), Own { state: Written::Object(object), at: now });
+        let key = object.key().clone();
+        self.remove(&key);
+        let terms = (0..tables).flat_map(|table| {
+            values.of(part, table).iter().map(move |text| (table, Box::from(text)))
+        });
+        let terms: Vec<Term> = terms.collect();
+        for term in &terms {
+            self.by_value.entry(term.clone()).or_default().insert(key.clone());
+        }
+        self.writes.insert(key, Own { state: Written::Object(object), at: now, terms });
+    }
+
+    /// The store has another index: what was written before is not in it.
+    pub(crate) fn unindex(&mut self) {
+        self.by_value.clear();
+        for (key, own) in &mut self.writes {
+            own.terms.clear();
+            self.unindexed.insert(key.clone());
+        }
+    }
+
+    /// The keys of written objects that may have this value in the index of that number.
+    pub(crate) fn with_value(&self, table: usize, text: &str) -> impl Iterator<Item = &ObjectKey> {
+        let term = (table, Box::from(text));
+        let known = if self.by_value.is_empty() { None } else { self.by_value.get(&term) };
+        known.into_iter().flatten().chain(&self.unindexed)
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        let Some(own) = self.writes.remove(key) else { return };
+        self.unindexed.remove(key);
+        for term in &own.terms {
+            if let Some(keys) = self.by_value.get_mut(term) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.by_value.remove(term);
+                }
+            }
+        }
+    }
+
+    /// Removes the writes of which `keep` says no.
+    fn retain(&mut self, keep: impl Fn(&ObjectKey, &Own) -> bool) {
+        let over = self.writes.iter().filter(|(key, own)| !keep(key, own));
+        let over: Vec<ObjectKey> = over.map(|(key, _)| key.clone()).collect();
+        over.iter().for_each(|key| self.remove(key));
     }
 
     pub(crate) fn deleted(&mut self, key: ObjectKey, uid: &str, now: Instant) {
         self.prune(now);
-        self.writes.insert(key, Own { state: Written::Gone { uid: Arc::from(uid) }, at: now });
+        self.remove(&key);
+        let state = Written::Gone { uid: Arc::from(uid) };
+        self.writes.insert(key, Own { state, at: now, terms: Vec::new() });
     }
 
     /// What readers see of `key` when the watch has shown `seen`.
@@ -101,6 +183,17 @@ impl Overlay {
         self.writes.keys()
     }
 
+    /// Is there any write to `key`?
+    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
+        self.writes.contains_key(key)
+    }
+
+    /// What is known of a write that the watch has not shown; `None` when there is none.
+    pub(crate) fn unseen(&self, key: &ObjectKey, now: Instant) -> Option<Unseen> {
+        self.writes.get(key)?;
+        Some(if self.is_stale(key, now) { Unseen::Lapsed } else { Unseen::Shown })
+    }
+
     /// Is there a write that the watch has not shown in time?
     pub(crate) fn is_stale(&self, key: &ObjectKey, now: Instant) -> bool {
         self.writes.get(key).is_some_and(|own| now >= own.at + OWN_WRITE_VALID)
@@ -119,7 +212,7 @@ impl Overlay {
             None => false,
         };
         if caught_up {
-            self.writes.remove(object.key());
+            self.remove(object.key());
         }
     }
 
@@ -134,13 +227,13 @@ impl Overlay {
             None => false,
         };
         if caught_up {
-            self.writes.remove(key);
+            self.remove(key);
         }
     }
 
     /// A list at `version` has shown that `absent` keys are not there.
     pub(crate) fn listed(&mut self, version: &str, absent: &dyn Fn(&ObjectKey) -> bool) {
-        self.writes.retain(|key, own| {
+        self.retain(|key, own| {
             if !absent(key) {
                 return true;
             }
@@ -156,7 +249,7 @@ impl Overlay {
 
     /// Versions have lost their order: forgets the writes that `within` says.
     pub(crate) fn forget(&mut self, within: &dyn Fn(&ObjectKey) -> bool) {
-        self.writes.retain(|key, _| !within(key));
+        self.retain(|key, _| !within(key));
     }
 
     /// How long an unconfirmed write is remembered.
@@ -165,6 +258,11 @@ impl Overlay {
     }
 
     fn prune(&mut self, now: Instant) {
-        self.writes.retain(|_, own| now < own.at + self.kept);
+        if self.pruned.is_some_and(|last| now < last + PRUNED_EVERY) {
+            return;
+        }
+        self.pruned = Some(now);
+        let kept = self.kept;
+        self.retain(|_, own| now < own.at + kept);
     }
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::core::Core;
-use super::index::IndexId;
+use super::index::{Evaluator, IndexId};
 use super::moment::{Differences, Moment};
 use super::object::Object;
 use super::slots::{Id, parts};
@@ -79,10 +79,23 @@ impl Core {
     }
 
     pub(crate) fn get(&self, key: &ObjectKey, at: At<'_>) -> Option<Arc<Object>> {
+        if let At::Now = at {
+            let state = self.state.read();
+            return self.shown(&state, key).map(Arc::clone);
+        }
         self.read(at, |state, differences| match differences.get(key) {
             Some(shown) => shown.clone(),
             None => state.slots.get(parts(key)).map(|slot| Arc::clone(&slot.object)),
         })
+    }
+
+    /// What stands at `key` now, own writes included.
+    fn shown<'a>(&self, state: &'a State, key: &ObjectKey) -> Option<&'a Arc<Object>> {
+        let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
+        if state.own.is_empty() {
+            return seen;
+        }
+        state.own.resolve(key, seen, self.clock.now())
     }
 
     /// The object that the watch has shown, whatever this process wrote.
@@ -170,37 +183,74 @@ impl Core {
 
     /// The objects with `term` in an index that the store has, in key order.
     pub(crate) fn lookup(&self, id: IndexId, term: &str, at: At<'_>) -> Option<Vec<Arc<Object>>> {
-        let (mut found, is_sorted, shown, evaluator) = self.read(at, |state, differences| {
-            let mut tables = state.tables.iter();
-            let table = tables.find(|table| table.id == id && table.is_ready)?;
-            let group = table.find(term);
-            let is_sorted = group.is_none_or(|group| group.is_sorted());
-            let ids = group.into_iter().flat_map(|group| group.members());
-            let objects = ids.filter_map(|id| state.slots.object(id)).map(Arc::clone);
-            let mut found = Vec::with_capacity(group.map_or(0, |group| group.len()));
-            found.extend(objects);
-            if differences.is_empty() {
-                return Some((found, is_sorted, Vec::new(), None));
-            }
-            found.retain(|object| !differences.contains_key(object.key()));
-            let shown: Vec<_> = differences.values().flatten().map(Arc::clone).collect();
-            Some((found, is_sorted, shown, Some(table.evaluator.clone())))
-        })?;
+        let Match { mut found, is_sorted, others, evaluator } = match at {
+            At::Now => self.match_now(id, term)?,
+            At::Moment(_) => self.read(at, |state, differences| {
+                let (mut matched, _) = matched(state, id, term)?;
+                matched.found.retain(|object| !differences.contains_key(object.key()));
+                matched.others = differences.values().flatten().map(Arc::clone).collect();
+                Some(matched)
+            })?,
+        };
         let found_in_index = found.len();
-        if let Some(evaluator) = evaluator {
+        if !others.is_empty() {
             let plan = Plan::new([&evaluator]);
             let has_term = |object: &Arc<Object>| {
                 let mut values = Values::default();
                 let part = plan.evaluate(object, object, &mut values);
                 values.of(&part, 0).iter().any(|text| text == term)
             };
-            found.extend(shown.into_iter().filter(has_term));
+            found.extend(others.into_iter().filter(has_term));
         }
         if !is_sorted || found.len() > found_in_index {
             found.sort_by(|a, b| a.key().cmp(b.key()));
         }
         Some(found)
     }
+
+    /// What the index has, and the own writes that may have the term instead.
+    fn match_now(&self, id: IndexId, term: &str) -> Option<Match> {
+        let state = self.state.read();
+        let (mut matched, table) = matched(&state, id, term)?;
+        if state.own.is_empty() {
+            return Some(matched);
+        }
+        let now = self.clock.now();
+        matched.found.retain(|object| {
+            let shown = state.own.resolve(object.key(), Some(object), now);
+            shown.is_some_and(|shown| Arc::ptr_eq(shown, object))
+        });
+        for key in state.own.with_value(table, term) {
+            let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
+            if let Some(shown) = state.own.resolve(key, seen, now)
+                && seen.is_none_or(|seen| !Arc::ptr_eq(seen, shown))
+            {
+                matched.others.push(Arc::clone(shown));
+            }
+        }
+        Some(matched)
+    }
+}
+
+/// What an index has for a term, and what it may not know.
+struct Match {
+    found: Vec<Arc<Object>>,
+    is_sorted: bool,
+    others: Vec<Arc<Object>>,
+    evaluator: Evaluator,
+}
+
+/// What the index has by what the watch has shown, and its number.
+fn matched(state: &State, id: IndexId, term: &str) -> Option<(Match, usize)> {
+    let mut tables = state.tables.iter().enumerate();
+    let (number, table) = tables.find(|(_, table)| table.id == id && table.is_ready)?;
+    let group = table.find(term);
+    let is_sorted = group.is_none_or(|group| group.is_sorted());
+    let ids = group.into_iter().flat_map(|group| group.members());
+    let mut found = Vec::with_capacity(group.map_or(0, |group| group.len()));
+    found.extend(ids.filter_map(|id| state.slots.object(id)).map(Arc::clone));
+    let evaluator = table.evaluator.clone();
+    Some((Match { found, is_sorted, others: Vec::new(), evaluator }, number))
 }
 
 /// What was found under the lock.

@@ -165,6 +165,7 @@ impl State {
     /// Adds an index that answers nobody yet; objects that change are kept in it from now on.
     pub(super) fn install(&mut self, table: impl FnOnce(Hasher) -> Table) {
         self.tables.push(table(self.hasher));
+        self.own.unindex();
         self.plan = Arc::new(Plan::new(self.tables.iter().map(|table| &table.evaluator)));
     }
 

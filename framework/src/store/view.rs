@@ -12,6 +12,7 @@ use super::index::{Index, IndexValue};
 use super::lister::Lister;
 use super::moment::Moment;
 use super::object::Object;
+use super::own::Unseen;
 use super::reads::At;
 use super::stats::StoreStats;
 use super::{Cached, Invalid};
@@ -200,6 +201,11 @@ impl<K: Resource> Store<K> {
     /// What [`get`](Self::get) returns is then older than that write.
     pub fn is_stale(&self, key: &ObjectKey) -> bool {
         self.core.is_stale(key)
+    }
+
+    /// What is known of an own write to `key` that the watch has not shown.
+    pub(crate) fn unseen(&self, key: &ObjectKey) -> Option<Unseen> {
+        self.core.unseen(key)
     }
 
     /// As [`get`](Self::get), but only what the watch has shown, without this process' own writes.

@@ -7,13 +7,15 @@
 use std::hash::Hash;
 use std::time::Duration;
 
-use self::ready::Lane;
+use self::lines::Lines;
 use self::slot::{Again, Nanos, Place, judge, nanos};
 use self::slots::Slots;
 pub(super) use self::slots::Ticket;
 use self::timers::{Timer, Timers};
-use super::RetryPolicy;
+use super::{Adding, Priority, RetryPolicy};
 
+mod lines;
+mod look;
 mod ready;
 mod slot;
 mod slots;
@@ -57,6 +59,9 @@ pub(super) struct Taken<T> {
     pub(super) ticket: Ticket,
     /// Failures in a row so far.
     pub(super) failures: u32,
+    pub(super) priority: Priority,
+    /// Why, merged since it was taken last.
+    pub(super) reasons: u64,
     /// How long it was ready.
     pub(super) waited: Duration,
 }
@@ -77,8 +82,6 @@ pub(super) struct Finished<T> {
 pub(super) struct Gauges {
     /// Keys that could be taken now.
     pub(super) eligible: usize,
-    /// Keys that are ready, takeable or not.
-    pub(super) ready: usize,
     /// When the next delayed key is due.
     pub(super) next_due: Option<Duration>,
     /// Adds that were not duplicates, since the start.
@@ -94,13 +97,7 @@ pub(super) struct Core<T> {
     /// How many failing keys may be in work at once.
     failing_limit: usize,
     slots: Slots<T>,
-    /// Places of keys whose last work succeeded, and of those in work.
-    healthy: Lane,
-    /// Places of keys whose last work failed.
-    failing: Lane,
-    /// Keys that are ready, by how their last work ended.
-    healthy_ready: usize,
-    failing_ready: usize,
+    lines: Lines,
     timers: Timers,
     /// Delayed keys that failed or were held back.
     backing_off: usize,
@@ -116,16 +113,14 @@ pub(super) struct Core<T> {
 }
 
 impl<T: Hash + Eq + Clone> Core<T> {
-    /// A queue for `workers` workers; `seed` is for its hash table.
-    pub(super) fn new(workers: usize, policy: RetryPolicy, seed: u64) -> Self {
+    /// A queue for `workers` workers; after `ageing` a key is no longer passed over for its low
+    /// priority; `seed` is for its hash table.
+    pub(super) fn new(workers: usize, policy: RetryPolicy, ageing: Duration, seed: u64) -> Self {
         Self {
             policy,
             failing_limit: (workers / 2).max(1),
             slots: Slots::new(seed),
-            healthy: Lane::default(),
-            failing: Lane::default(),
-            healthy_ready: 0,
-            failing_ready: 0,
+            lines: Lines::new(nanos(ageing)),
             timers: Timers::default(),
             backing_off: 0,
             in_work: Vec::new(),
@@ -138,23 +133,44 @@ impl<T: Hash + Eq + Clone> Core<T> {
         }
     }
 
-    /// Wants `key` worked on as soon as possible.
-    pub(super) fn add(&mut self, key: T, now: Duration) {
+    /// Wants `key` worked on as `adding` says; merges that with what was wanted before.
+    pub(super) fn add(&mut self, key: T, adding: Adding, now: Duration) {
         if self.closed {
             return;
         }
-        let now = nanos(now);
-        let (ticket, _) = self.slots.enter(key);
+        let Adding { priority, reasons, delay } = adding;
+        let (ticket, is_new) = self.slots.enter(key);
+        let slot = self.slots.get_mut(ticket);
+        slot.reasons |= reasons;
+        if is_new {
+            slot.priority = priority;
+        }
+        let at = nanos(now.saturating_add(delay));
+        match nanos(now) {
+            now if at > now => self.want_at(ticket, priority, at),
+            now => self.want(ticket, priority, now),
+        }
+    }
+
+    /// At once.
+    fn want(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match &mut slot.place {
-            Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => return,
+            Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => {
+                return self.raise(ticket, priority);
+            }
             Place::Working { again, .. } => {
+                let priority = match again {
+                    Again::At { priority: asked, .. } => priority.max(*asked),
+                    _ => priority,
+                };
                 self.turn += 1;
-                *again = Again::Now { turn: self.turn, since: now, passed: false };
-                self.healthy.push(self.turn, ticket);
+                *again = Again::Now { turn: self.turn, since: now, passed: false, priority };
+                self.lines.join(priority, false, (self.turn, ticket));
                 self.coming_back += 1;
             }
             Place::Waiting { .. } => {
+                slot.priority = slot.priority.max(priority);
                 self.stop_waiting(ticket);
                 self.make_ready(ticket, now);
             }
@@ -163,32 +179,64 @@ impl<T: Hash + Eq + Clone> Core<T> {
         self.adds += 1;
     }
 
-    /// Wants `key` worked on at `at`, or earlier if that was asked for already.
-    pub(super) fn add_at(&mut self, key: T, at: Duration, now: Duration) {
-        if at <= now {
-            self.add(key, now);
-            return;
-        }
-        if self.closed {
-            return;
-        }
-        let at = nanos(at);
-        let (ticket, _) = self.slots.enter(key);
-        match &mut self.slots.get_mut(ticket).place {
-            Place::Ready { .. } => return,
-            Place::Working { again, .. } => match again {
-                Again::Now { .. } => return,
-                Again::At(earlier) if *earlier <= at => return,
-                _ => *again = Again::At(at),
-            },
-            Place::Waiting { at: earlier, .. } if *earlier <= at => return,
-            Place::Waiting { .. } => {
+    /// Later, or earlier than that if it was asked for already.
+    fn want_at(&mut self, ticket: Ticket, priority: Priority, at: Nanos) {
+        let slot = self.slots.get_mut(ticket);
+        match &mut slot.place {
+            Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => {
+                return self.raise(ticket, priority);
+            }
+            Place::Working { again: again @ Again::No, .. } => *again = Again::At { at, priority },
+            Place::Working { again: Again::At { at: earlier, priority: asked }, .. } => {
+                *asked = priority.max(*asked);
+                if *earlier <= at {
+                    return;
+                }
+                *earlier = at;
+            }
+            Place::Waiting { at: earlier, .. } => {
+                let is_earlier = at < *earlier;
+                slot.priority = slot.priority.max(priority);
+                if !is_earlier {
+                    return;
+                }
                 self.stop_waiting(ticket);
                 self.make_waiting(ticket, at);
             }
             Place::Resting => self.make_waiting(ticket, at),
         }
         self.delays += 1;
+    }
+
+    /// A key that has a place in line is wanted with that priority: when it is higher, the key goes
+    /// to the end of the line of that priority.
+    fn raise(&mut self, ticket: Ticket, higher: Priority) {
+        let turn = self.turn + 1;
+        let slot = self.slots.get_mut(ticket);
+        let failing = slot.failing;
+        let (old, is_ready, had_place) = match &mut slot.place {
+            Place::Ready { turn: place, .. } if slot.priority < higher => {
+                *place = turn;
+                (std::mem::replace(&mut slot.priority, higher), true, true)
+            }
+            Place::Working { again: Again::Now { turn: place, passed, priority, .. }, .. }
+                if *priority < higher =>
+            {
+                *place = turn;
+                let had_place = !std::mem::take(passed);
+                (std::mem::replace(priority, higher), false, had_place)
+            }
+            _ => return,
+        };
+        self.turn = turn;
+        if had_place {
+            self.lines.outdate(old, &self.slots);
+        }
+        if is_ready {
+            self.lines.count(old, failing, false);
+            self.lines.count(higher, failing, true);
+        }
+        self.lines.join(higher, is_ready && failing, (turn, ticket));
     }
 
     /// Makes keys ready whose time has come; says how many.
@@ -215,56 +263,34 @@ impl<T: Hash + Eq + Clone> Core<T> {
         if self.eligible() == 0 {
             return None;
         }
-        self.tidy_front();
-        let healthy = self.healthy.first_turn();
-        let may_fail = self.failing_in_work < self.failing_limit;
-        let failing = if may_fail { self.failing.first_turn() } else { None };
-        let ticket = match (healthy, failing) {
-            (Some(healthy), Some(failing)) if failing < healthy => self.failing.pop(),
-            (Some(_), _) => self.healthy.pop(),
-            (None, Some(_)) => self.failing.pop(),
-            (None, None) => None,
-        }?;
         let now = nanos(now);
+        let may_fail = self.failing_in_work < self.failing_limit;
+        let ticket = self.lines.take(&mut self.slots, may_fail, now)?;
         let key = self.slots.key(ticket)?.clone();
         let slot = self.slots.get_mut(ticket);
         let since = match slot.place {
-            Place::Ready { since } => since,
+            Place::Ready { since, .. } => since,
             _ => now,
         };
         let spot = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
         slot.place = Place::Working { since: now, spot, again: Again::No };
         slot.held = false;
-        if slot.failing {
-            self.failing_ready -= 1;
-            self.failing_in_work += 1;
-        } else {
-            self.healthy_ready -= 1;
-        }
+        self.lines.count(slot.priority, slot.failing, false);
+        self.failing_in_work += usize::from(slot.failing);
         self.in_work.push(ticket);
+        let (failures, priority) = (slot.failures, slot.priority);
+        let reasons = std::mem::take(&mut slot.reasons);
         let waited = Duration::from_nanos(now.saturating_sub(since));
-        Some(Taken { key, ticket, failures: slot.failures, waited })
+        Some(Taken { key, ticket, failures, priority, reasons, waited })
     }
 
-    /// Passes over places at the front of the healthy lane whose key cannot be taken from there: it
-    /// is still in work, or its work failed.
-    fn tidy_front(&mut self) {
-        while let Some((turn, ticket)) = self.healthy.front() {
-            let slot = self.slots.get_mut(ticket);
-            match &mut slot.place {
-                Place::Working { again: Again::Now { passed, .. }, .. } => *passed = true,
-                _ if slot.failing => self.failing.push_overdue(turn, ticket),
-                _ => return,
-            }
-            self.healthy.pass();
-        }
-    }
-
-    /// Ends the work on a key. `None` when it was not in work.
+    /// Ends the work on a key; `reasons` are for its next turn, if the verdict leads to one. `None`
+    /// when it was not in work.
     pub(super) fn finish(
         &mut self,
         ticket: Ticket,
         verdict: Verdict,
+        reasons: u64,
         now: Duration,
     ) -> Option<Finished<T>> {
         let slot = self.slots.get_mut(ticket);
@@ -277,17 +303,22 @@ impl<T: Hash + Eq + Clone> Core<T> {
         let (now, end) = (nanos(now), nanos(end));
         let due = delay.map(|_| end).filter(|_| !self.closed);
         let worked = Duration::from_nanos(now.saturating_sub(since));
+        let own = self.again(ticket, due.map(|_| reasons));
         let due = match (again, due) {
-            (Again::Now { turn, since, passed }, _) => {
+            (Again::Now { turn, since, passed, priority }, _) => {
                 self.coming_back -= 1;
-                self.resume(ticket, since, passed.then_some(turn));
+                self.resume(ticket, (turn, priority), own, since, passed);
                 return Some(Finished { worked, retry, rested: None });
             }
-            (Again::At(_), _) if self.closed => None,
-            (Again::At(at), Some(due)) => Some(at.min(due)),
-            (Again::At(at), None) => Some(at),
+            (Again::At { .. }, _) if self.closed => None,
+            (Again::At { at, .. }, Some(due)) => Some(at.min(due)),
+            (Again::At { at, .. }, None) => Some(at),
             (Again::No, due) => due,
         };
+        if let Again::At { priority, .. } = again {
+            let slot = self.slots.get_mut(ticket);
+            slot.priority = own.map_or(priority, |own| own.max(priority));
+        }
         let mut rested = None;
         match due {
             None => rested = self.slots.leave(ticket),
@@ -301,6 +332,13 @@ impl<T: Hash + Eq + Clone> Core<T> {
             }
         }
         Some(Finished { worked, retry, rested })
+    }
+
+    /// When the verdict itself brings the key back: notes why, and tells its priority, which stays.
+    fn again(&mut self, ticket: Ticket, reasons: Option<u64>) -> Option<Priority> {
+        let slot = self.slots.get_mut(ticket);
+        slot.reasons |= reasons?;
+        Some(slot.priority)
     }
 
     /// The key at `spot` is in work no more.
@@ -324,87 +362,35 @@ impl<T: Hash + Eq + Clone> Core<T> {
         self.backing_off = 0;
     }
 
-    /// Are no more keys accepted?
-    pub(super) fn is_closed(&self) -> bool {
-        self.closed
-    }
-
-    /// Is nothing ready and nothing in work?
-    pub(super) fn quiet(&self) -> bool {
-        self.in_work.is_empty() && self.ready() == 0
-    }
-
-    /// Closed, and no key will become ready any more?
-    pub(super) fn exhausted(&self) -> bool {
-        self.closed && self.ready() == 0 && self.coming_back == 0
-    }
-
-    /// What the shell watches for changes.
-    pub(super) fn gauges(&self) -> Gauges {
-        Gauges {
-            eligible: self.eligible(),
-            ready: self.ready(),
-            next_due: self.next_due(),
-            adds: self.adds,
-            delays: self.delays,
-        }
-    }
-
-    /// How many keys could be taken now.
-    fn eligible(&self) -> usize {
-        let failing = self.failing_limit.saturating_sub(self.failing_in_work);
-        self.healthy_ready + self.failing_ready.min(failing)
-    }
-
-    /// How many keys are ready, takeable or not.
-    fn ready(&self) -> usize {
-        self.healthy_ready + self.failing_ready
-    }
-
-    /// When the next delayed key is due.
-    pub(super) fn next_due(&self) -> Option<Duration> {
-        self.timers.next().map(|(at, ..)| Duration::from_nanos(at))
-    }
-
-    /// When the work in progress began.
-    pub(super) fn in_work(&self) -> impl Iterator<Item = Duration> + '_ {
-        self.in_work.iter().filter_map(|ticket| match self.slots.get(*ticket).place {
-            Place::Working { since, .. } => Some(Duration::from_nanos(since)),
-            _ => None,
-        })
-    }
-
-    /// How many keys are where.
-    pub(super) fn counts(&self) -> QueueCounts {
-        QueueCounts {
-            queued: self.ready(),
-            working: self.in_work.len(),
-            backing_off: self.backing_off,
-            delayed: self.timers.len() - self.backing_off,
-        }
-    }
-
     /// Ready, with a place at the end of the line.
     fn make_ready(&mut self, ticket: Ticket, since: Nanos) {
         self.turn += 1;
-        let slot = self.slots.get(ticket);
-        let lane = if slot.failing { &mut self.failing } else { &mut self.healthy };
-        lane.push(self.turn, ticket);
-        self.resume(ticket, since, None);
+        let slot = self.slots.get_mut(ticket);
+        slot.place = Place::Ready { since, turn: self.turn };
+        self.lines.join(slot.priority, slot.failing, (self.turn, ticket));
+        self.lines.count(slot.priority, slot.failing, true);
     }
 
-    /// Ready, with a place in line that it has already; if that was passed over, with a new one
-    /// by its old turn.
-    fn resume(&mut self, ticket: Ticket, since: Nanos, passed: Option<u64>) {
+    /// Ready, with the place in line that it took while it was in work; if that was passed over, with
+    /// a new one by its old turn. `own` is the priority that it keeps because of the verdict.
+    fn resume(
+        &mut self,
+        ticket: Ticket,
+        (turn, asked): (u64, Priority),
+        own: Option<Priority>,
+        since: Nanos,
+        passed: bool,
+    ) {
         let slot = self.slots.get_mut(ticket);
-        slot.place = Place::Ready { since };
-        let (lane, ready) = match slot.failing {
-            true => (&mut self.failing, &mut self.failing_ready),
-            false => (&mut self.healthy, &mut self.healthy_ready),
-        };
-        *ready += 1;
-        if let Some(turn) = passed {
-            lane.push_overdue(turn, ticket);
+        let failing = slot.failing;
+        slot.place = Place::Ready { since, turn };
+        slot.priority = asked;
+        self.lines.count(asked, failing, true);
+        if passed {
+            self.lines.rejoin(asked, failing, (turn, ticket));
+        }
+        if let Some(own) = own {
+            self.raise(ticket, own);
         }
     }
 
@@ -426,6 +412,6 @@ impl<T: Hash + Eq + Clone> Core<T> {
 }
 
 /// Does this entry still say when its key is due?
-fn is_live<T: Hash + Eq>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
+fn is_live<T>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
     matches!(slots.get(*ticket).place, Place::Waiting { turn: last, .. } if last == *turn)
 }

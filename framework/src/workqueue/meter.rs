@@ -1,15 +1,29 @@
 //! The queue's metrics, under client-go's names.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use super::Priority;
 use super::core::Gauges;
 use crate::metrics::{CounterSeries, GaugeSeries, HistogramSeries, Metrics, names};
+use crate::sync::Mutex;
+
+/// So many priorities have a series of their own, and the others one together, as in
+/// controller-runtime.
+const MOST_PRIORITIES: usize = 25;
+/// What controller-runtime calls the series of the others.
+const OTHERS: &str = "exceeded_cardinality_limit";
 
 /// Feeds `workqueue_*` for one queue.
 #[derive(Debug)]
 pub(super) struct Meter {
+    /// Of the normal priority.
     depth: GaugeSeries,
+    /// Of the other priorities that were met.
+    depths: Mutex<BTreeMap<Priority, GaugeSeries>>,
+    metrics: Metrics,
+    labels: [String; 2],
     adds: CounterSeries,
     retries: CounterSeries,
     waited: HistogramSeries,
@@ -24,7 +38,10 @@ impl Meter {
     pub(super) fn new(metrics: &Metrics, name: &str, controller: &str) -> Self {
         let labels = [name, controller];
         Self {
-            depth: metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, ""]),
+            depth: metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, "0"]),
+            depths: Mutex::default(),
+            metrics: metrics.clone(),
+            labels: labels.map(str::to_owned),
             adds: metrics.counter(&names::QUEUE_ADDS, &labels),
             retries: metrics.counter(&names::QUEUE_RETRIES, &labels),
             waited: metrics.histogram(&names::QUEUE_SECONDS, &labels),
@@ -37,15 +54,30 @@ impl Meter {
 
     /// The state of the queue changed.
     pub(super) fn changed(&self, before: &Gauges, after: &Gauges) {
-        if before.ready != after.ready {
-            self.depth.add(after.ready as f64 - before.ready as f64);
-        }
         if before.adds != after.adds {
             self.adds.count(after.adds - before.adds);
         }
         if before.delays != after.delays {
             self.retries.count(after.delays - before.delays);
         }
+    }
+
+    /// So many more keys of that priority are ready.
+    pub(super) fn depth(&self, priority: Priority, more: f64) {
+        if priority == Priority::NORMAL {
+            self.depth.add(more);
+            return;
+        }
+        let mut depths = self.depths.lock();
+        // The normal one counts.
+        let is_one_too_many = depths.len() + 1 >= MOST_PRIORITIES;
+        let series = depths.entry(priority).or_insert_with(|| {
+            let number = priority.to_string();
+            let label = if is_one_too_many { OTHERS } else { &number };
+            let [name, controller] = &self.labels;
+            self.metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, label])
+        });
+        series.add(more);
     }
 
     /// A key was taken after `waited`.

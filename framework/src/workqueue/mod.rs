@@ -18,23 +18,32 @@
 //! # });
 //! ```
 //!
-//! Absent: what a key means, priorities, and dropping keys for being too many.
+//! An add can say how urgent the key is and why ([`Adding`]). Changes go before what a start or a
+//! resync asks for, and nobody is passed over for ever.
+//!
+//! Absent: what a key or a reason means, and dropping keys for being too many.
 
+mod adding;
 mod backoff;
 mod core;
+mod describe;
 mod limited;
 mod limiter;
 mod meter;
 mod queue;
+mod work;
 
+pub use adding::{Adding, Priority};
 pub use backoff::RetryPolicy;
 pub use core::QueueCounts;
+pub use describe::{KeyPlace, KeyState};
 pub use limited::RateLimitingQueue;
 pub use limiter::{
     BucketRateLimiter, ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter,
     MaxOfRateLimiter, RateLimiter, WithMaxWaitRateLimiter, default_controller_rate_limiter,
 };
-pub use queue::{QueueSettings, Work, WorkQueue};
+pub use queue::{QueueSettings, WorkQueue};
+pub use work::Work;
 
 #[cfg(test)]
 mod tests;

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::RetryPolicy;
-use super::core::{Core, QueueCounts, Taken, Ticket, Verdict};
+use super::core::{Core, QueueCounts, Ticket, Verdict};
 use super::meter::Meter;
+use super::{Adding, KeyState, RetryPolicy, Work};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::seams::Seams;
@@ -21,6 +21,8 @@ use crate::sync::{AtomicUsize, Mutex, Notified, Notify, Ordering};
 
 /// Delays beyond this are as good as never; instants cannot count much further.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// Longer than a burst of events lasts, shorter than a start-up with many objects.
+const AGEING: Duration = Duration::from_secs(10);
 
 /// What a queue is made for.
 #[derive(Clone, Debug)]
@@ -30,13 +32,25 @@ pub struct QueueSettings {
     controller: String,
     workers: usize,
     retry: RetryPolicy,
+    ageing: Duration,
+    /// Reasons of keys that come back after a failure, and after a success.
+    retried: u64,
+    requeued: u64,
 }
 
 impl QueueSettings {
     /// A queue of that name (it labels the metrics), for one worker, retrying for ever.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
-        Self { controller: name.clone(), name, workers: 1, retry: RetryPolicy::forever() }
+        Self {
+            controller: name.clone(),
+            name,
+            workers: 1,
+            retry: RetryPolicy::forever(),
+            ageing: AGEING,
+            retried: 0,
+            requeued: 0,
+        }
     }
 
     /// Label `controller` of the metrics. Default: the queue's name.
@@ -56,24 +70,49 @@ impl QueueSettings {
         self.retry = retry;
         self
     }
+
+    /// After how long a key is no longer passed over for its low [priority](super::Priority): from then on one of
+    /// four turns goes to the key that has waited the longest. Default: 10 s.
+    pub fn ageing(mut self, ageing: Duration) -> Self {
+        self.ageing = ageing;
+        self
+    }
+
+    /// The [reasons](Adding::reasons) of a key that comes back because its work failed. Default: none.
+    pub fn retried_for(mut self, reasons: u64) -> Self {
+        self.retried = reasons;
+        self
+    }
+
+    /// The [reasons](Adding::reasons) of a key that comes back because its work asked for it
+    /// ([`Work::after`]). Default: none.
+    pub fn requeued_for(mut self, reasons: u64) -> Self {
+        self.requeued = reasons;
+        self
+    }
 }
 
 /// A set of keys that each get worked on by one worker at a time; cheap to clone.
 ///
 /// - Between [`get`](Self::get) and the verdict on its [`Work`] a key is handed to nobody else.
 /// - A key added while in work is handed out again after the verdict, in the place it then took.
-/// - Ready keys are handed out in the order in which they became ready.
+/// - Ready keys are handed out by [priority](Adding::priority); those of one priority in the order in which they
+///   became ready. A key that has waited for [the ageing time](QueueSettings::ageing) is no longer
+///   passed over.
+/// - Keys whose last work failed hold at most half of the workers, at least one.
 /// - Of several delays for one key the earliest wins; an immediate add beats a delayed one.
 pub struct WorkQueue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }
 
-struct Shared<T> {
+pub(super) struct Shared<T> {
     core: Mutex<Core<T>>,
-    epoch: Instant,
+    pub(super) epoch: Instant,
     clock: Clock,
-    entropy: Entropy,
+    pub(super) entropy: Entropy,
     meter: Meter,
+    pub(super) retried: u64,
+    pub(super) requeued: u64,
     /// One permit per key that became takeable while somebody was asleep.
     ready: Notify,
     /// Workers that wait in `get`, and those about to. Counted before their last look, so whoever
@@ -102,14 +141,17 @@ impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
 impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// An empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams) -> Self {
-        let QueueSettings { name, controller, workers, retry } = settings;
+        let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
+            settings;
         let entropy = seams.entropy.fork(&name);
         let shared = Shared {
-            core: Mutex::new(Core::new(workers, retry, entropy.next_u64())),
+            core: Mutex::new(Core::new(workers, retry, ageing, entropy.next_u64())),
             epoch: seams.clock.now(),
             clock: seams.clock.clone(),
             entropy,
             meter: Meter::new(&seams.metrics, &name, &controller),
+            retried,
+            requeued,
             ready: Notify::new(),
             sleepers: AtomicUsize::new(0),
             rearm: Notify::new(),
@@ -121,23 +163,37 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 
     /// Wants `key` worked on as soon as possible. Does nothing after [`shutdown`](Self::shutdown).
     pub fn add(&self, key: T) {
-        self.shared.change(|core, now| core.add(key, now));
+        self.add_with(key, Adding::new());
+    }
+
+    /// Wants `key` worked on after `delay`, or earlier if that was asked for already.
+    pub fn add_after(&self, key: T, delay: Duration) {
+        self.add_with(key, Adding::new().after(delay));
+    }
+
+    /// Wants `key` worked on as `adding` says. If it is in the queue already, the wishes merge: the
+    /// higher priority, all the reasons, the earlier time.
+    pub fn add_with(&self, key: T, adding: Adding) {
+        self.shared.change(|core, now| core.add(key, adding, now));
     }
 
     /// [`add`](Self::add) for several keys: one pass through the lock, and as many sleeping workers
     /// wake as there are new ones.
     pub fn add_all(&self, keys: impl IntoIterator<Item = T>) {
+        self.add_each(keys.into_iter().map(|key| (key, Adding::new())));
+    }
+
+    /// [`add_with`](Self::add_with) for several keys: one pass through the lock, and as many sleeping
+    /// workers wake as there are new ones.
+    pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
         // The iterator is the caller's code: run it before the lock is taken.
-        let keys: Vec<T> = keys.into_iter().collect();
+        let keys: Vec<(T, Adding)> = keys.into_iter().collect();
         if keys.is_empty() {
             return;
         }
-        self.shared.change(|core, now| keys.into_iter().for_each(|key| core.add(key, now)));
-    }
-
-    /// Wants `key` worked on after `delay`, or earlier if that was asked for already.
-    pub fn add_after(&self, key: T, delay: Duration) {
-        self.shared.change(|core, now| core.add_at(key, now.saturating_add(delay), now));
+        self.shared.change(|core, now| {
+            keys.into_iter().for_each(|(key, adding)| core.add(key, adding, now));
+        });
     }
 
     /// Waits for a key; `None` once the queue is shut down and has handed out what it held.
@@ -176,10 +232,9 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
             .shared
             .change(|core, now| (core.take(now).map(|taken| (taken, now)), core.exhausted()));
         match taken {
-            Some((Taken { key, ticket, failures, waited }, now)) => {
-                self.shared.meter.taken(waited);
-                let queue = Arc::clone(&self.shared);
-                Some(Some(Work { queue, key, ticket, failures, taken: now, open: true }))
+            Some((taken, now)) => {
+                self.shared.meter.taken(taken.waited);
+                Some(Some(Work::new(Arc::clone(&self.shared), taken, now)))
             }
             None => exhausted.then_some(None),
         }
@@ -218,6 +273,13 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         self.shared.change(|core, _| core.counts())
     }
 
+    /// Up to `limit` keys and what is known of each: those in work, ready, backing off and delayed;
+    /// in each place by priority, then the longest there or the next due first. Looks at every key
+    /// under the lock: for people, not for programs.
+    pub fn describe(&self, limit: usize) -> Vec<KeyState<T>> {
+        self.shared.change(|core, now| core.describe(limit, now))
+    }
+
     /// Refreshes the gauges on work in progress; called now and then while work is long.
     pub fn observe(&self) {
         self.shared.observe();
@@ -238,6 +300,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         let promoted = core.promote(now);
         let result = step(&mut core, now);
         let after = core.gauges();
+        core.tell_depths(|priority, by| self.meter.depth(priority, by));
         drop(core);
         // Who takes a key was woken for that one: what became due meanwhile is for another.
         let more = after.eligible.saturating_sub(before.eligible);
@@ -262,9 +325,15 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         }
     }
 
-    fn finish(&self, ticket: Ticket, verdict: Verdict) -> Option<Duration> {
+    pub(super) fn finish(
+        &self,
+        ticket: Ticket,
+        verdict: Verdict,
+        reasons: u64,
+    ) -> Option<Duration> {
         let (finished, closed, exhausted) = self.change(|core, now| {
-            (core.finish(ticket, verdict, now), core.is_closed(), core.exhausted())
+            let finished = core.finish(ticket, verdict, reasons, now);
+            (finished, core.is_closed(), core.exhausted())
         });
         // Only a drain waits for ends, and it closes the queue first.
         if closed {
@@ -355,81 +424,5 @@ impl<T: Hash + Eq + Clone> Drop for Timekeeper<'_, T> {
         if self.shared.core.lock().next_due().is_some() {
             self.shared.wake(1);
         }
-    }
-}
-
-/// A key in work. Give a verdict; dropped without one (a panic, a cancelled task) it is a failure.
-#[must_use = "dropping it counts as a failure"]
-pub struct Work<T: Hash + Eq + Clone> {
-    queue: Arc<Shared<T>>,
-    key: T,
-    ticket: Ticket,
-    failures: u32,
-    taken: Duration,
-    open: bool,
-}
-
-impl<T: Hash + Eq + Clone> Work<T> {
-    /// The key.
-    pub fn key(&self) -> &T {
-        &self.key
-    }
-
-    /// Failures in a row before this one.
-    pub fn failures(&self) -> u32 {
-        self.failures
-    }
-
-    /// When the key was taken.
-    pub(crate) fn taken(&self) -> Instant {
-        self.queue.epoch + self.taken
-    }
-
-    /// Success: the key rests until it is added again.
-    pub fn done(self) {
-        self.finish(Verdict::Done);
-    }
-
-    /// Success: the key comes back after `delay`, or earlier when it is added.
-    pub fn after(self, delay: Duration) {
-        self.finish(Verdict::After(delay));
-    }
-
-    /// Failure: the key comes back after its backoff. Returns the delay, `None` when the policy gave
-    /// up on it.
-    pub fn retry(self) -> Option<Duration> {
-        let draw = self.queue.entropy.unit();
-        self.finish(Verdict::Retry { draw })
-    }
-
-    /// Failure: the key comes back after `delay`; its backoff does not grow.
-    pub fn retry_after(self, delay: Duration) {
-        self.finish(Verdict::RetryAfter(delay));
-    }
-
-    /// Neither success nor failure: the key was not worked on and comes back after `delay` (at most
-    /// ten years). Counted as backing off until then.
-    pub fn hold(self, delay: Duration) {
-        self.finish(Verdict::Hold(delay));
-    }
-
-    fn finish(mut self, verdict: Verdict) -> Option<Duration> {
-        self.open = false;
-        self.queue.finish(self.ticket, verdict)
-    }
-}
-
-impl<T: Hash + Eq + Clone> Drop for Work<T> {
-    fn drop(&mut self) {
-        if self.open {
-            let draw = self.queue.entropy.unit();
-            self.queue.finish(self.ticket, Verdict::Retry { draw });
-        }
-    }
-}
-
-impl<T: Hash + Eq + Clone + fmt::Debug> fmt::Debug for Work<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Work").field("key", &self.key).field("failures", &self.failures).finish()
     }
 }

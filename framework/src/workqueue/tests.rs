@@ -246,15 +246,15 @@ async fn metrics_follow_client_gos_names_after_each_step() {
         let text = seams.metrics.encode();
         assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
     };
-    shows(r#"workqueue_depth{name="q",controller="c",priority=""} 0.0"#);
+    shows(r#"workqueue_depth{name="q",controller="c",priority="0"} 0.0"#);
     shows(r#"workqueue_adds_total{name="q",controller="c"} 0"#);
     queue.add(1);
     queue.add(1);
-    shows(r#"workqueue_depth{name="q",controller="c",priority=""} 1.0"#);
+    shows(r#"workqueue_depth{name="q",controller="c",priority="0"} 1.0"#);
     shows(r#"workqueue_adds_total{name="q",controller="c"} 1"#);
     tokio::time::advance(Duration::from_secs(2)).await;
     let work = queue.get().await.expect("open");
-    shows(r#"workqueue_depth{name="q",controller="c",priority=""} 0.0"#);
+    shows(r#"workqueue_depth{name="q",controller="c",priority="0"} 0.0"#);
     shows(r#"workqueue_queue_duration_seconds_sum{name="q",controller="c"} 2.0"#);
     tokio::time::advance(Duration::from_secs(3)).await;
     queue.observe();

@@ -52,8 +52,52 @@ type meter struct {
 	reconciles, newest, firstAt, lastAt atomic.Uint64
 	timing                              atomic.Bool
 	sleep                               atomic.Int64
+	failing                             atomic.Bool
 	lock                                sync.Mutex
 	latencies                           []uint64
+	failures                            map[uint64]uint64
+}
+
+const (
+	// While reconciles fail, one version in so many does,
+	failEvery = 36
+	// and each so often in a row: of 40 reconciles 4 fail.
+	failInARow = 4
+)
+
+// fail: from now on some reconciles fail.
+func (m *meter) fail() {
+	m.failures = map[uint64]uint64{}
+	m.failing.Store(true)
+}
+
+// failed ends it; how many reconciles failed, and how many versions were not tried to the end.
+func (m *meter) failed() (failed, givenUp uint64) {
+	m.failing.Store(false)
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	for _, times := range m.failures {
+		failed += min(times, failInARow)
+		if times <= failInARow {
+			givenUp++
+		}
+	}
+	return failed, givenUp
+}
+
+// fails tells whether the reconcile of this version is to fail.
+func (m *meter) fails(version string) bool {
+	if !m.failing.Load() {
+		return false
+	}
+	parsed, _ := strconv.ParseUint(version, 10, 64)
+	if parsed%failEvery != 0 {
+		return false
+	}
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	m.failures[parsed]++
+	return m.failures[parsed] <= failInARow
 }
 
 func (m *meter) saw(version string, annotations map[string]string) {
@@ -131,7 +175,9 @@ type subject interface {
 	version(namespace, name string) string
 	visit(func(namespace, name, version string))
 	lookup(app string) int
-	queue(adds uint64) (runs uint64, ok bool)
+	queue(name string, adds uint64) (runs uint64)
+	ownQueue(adds uint64) (runs uint64)
+	delays(count, due, seconds uint64) delayed
 }
 
 const (
@@ -198,13 +244,19 @@ func run(o options, s subject) error {
 			w.begin()
 			time.Sleep(time.Duration(at(1)) * time.Second)
 			line{"phase": "idle", "cpu_ms_per_s": float64(cpu()-w.cpu) / 1e6 / float64(at(1))}.print()
+		case "failing":
+			err = w.failing(at(1), at(2))
 		case "queue":
 			w.begin()
-			if runs, ok := s.queue(at(1)); ok {
-				line{"phase": "queue", "adds": at(1), "cpu_ns_per_add": float64(cpu()-w.cpu) / float64(at(1)),
-					"runs_per_add": float64(runs) / float64(at(1))}.print()
-			}
-		case "tasks":
+			w.adds("queue", at(1), s.queue("peers", at(1)))
+			w.begin()
+			w.adds("unmeasured", at(1), s.queue("", at(1)))
+		case "own":
+			w.begin()
+			w.adds("own", at(1), s.ownQueue(at(1)))
+		case "delays":
+			err = w.delays(at(1), at(2), at(3))
+		case "tasks", "bare":
 			// Ours alone is compared with its runtime's own tasks.
 		case "flight":
 			err = w.flight(at(1))

@@ -328,3 +328,62 @@ func (w *work) end() error {
 	line{"phase": "end", "objects": objects, "hash": text, "same": state["hash"] == text}.print()
 	return nil
 }
+
+// failing sends changes at a steady rate; one reconcile in ten fails and is tried again after a backoff.
+func (w *work) failing(rate, seconds uint64) error {
+	// Each change is reconciled well once, and nine changes bring one failure.
+	changes := rate * seconds * 9 / 10
+	if err := w.mark(); err != nil {
+		return err
+	}
+	w.m.fail()
+	w.begin()
+	s, err := w.order(fmt.Sprintf("events count=%d rate=%d", changes, rate*9/10))
+	if err != nil {
+		return err
+	}
+	used, wall, err := w.follow(s, false)
+	if err != nil {
+		return err
+	}
+	failed, givenUp := w.m.failed()
+	reconciles := w.m.reconciles.Load() - w.counted
+	if err := w.check("events=%d", changes); err != nil {
+		return err
+	}
+	if err := once("reconciles", reconciles, rate*seconds); err != nil {
+		return err
+	}
+	if err := once("reconciles that failed", failed, rate*seconds/10); err != nil {
+		return err
+	}
+	if givenUp > 0 {
+		return fmt.Errorf("%d failures were not tried again: void", givenUp)
+	}
+	l := w.line("failing", used, wall, reconciles)
+	l["reconciles_per_s"] = float64(reconciles) / wall.Seconds()
+	l["failed_share"] = float64(failed) / float64(reconciles)
+	l["cpu_ms_per_s"] = float64(used) / 1e6 / wall.Seconds()
+	l.print()
+	return nil
+}
+
+// adds prints what adds to a queue cost.
+func (w *work) adds(phase string, adds, runs uint64) {
+	line{"phase": phase, "adds": adds, "cpu_ns_per_add": float64(cpu()-w.cpu) / float64(adds),
+		"runs_per_add": float64(runs) / float64(adds)}.print()
+}
+
+// delays prints what very many delayed keys take, and how punctual those are that fall due.
+func (w *work) delays(count, due, seconds uint64) error {
+	seen := w.s.delays(count, due, seconds)
+	if uint64(len(seen.late)) != due || seen.tooLate {
+		return fmt.Errorf("%d keys were handed out of %d, too late: %t: void", len(seen.late), due, seen.tooLate)
+	}
+	slices.Sort(seen.late)
+	ms := func(part float64) float64 { return quantile(seen.late, part) / 1e3 }
+	line{"phase": "delays", "keys": count, "due": due, "late_p50_ms": ms(0.5), "late_p99_ms": ms(0.99),
+		"late_max_ms": ms(1), "bytes_per_key": float64(seen.bytes) / float64(count),
+		"cpu_ns_per_add": float64(seen.cpu) / float64(count)}.print()
+	return nil
+}

@@ -15,17 +15,23 @@ type watchInterface = watch.Interface
 
 var everything = fields.Everything()
 
-const levelError = zapcore.ErrorLevel
+// logLevel: errors are told, but where they are what is measured. Nobody logs them there.
+func logLevel(o options) zapcore.Level {
+	if has(o, "failing:") {
+		return zapcore.FatalLevel
+	}
+	return zapcore.ErrorLevel
+}
 
 // nonblocking asks for an informer without waiting for its first list.
 var nonblocking = cache.BlockUntilSynced(false)
 
 func itoa(number int) string { return strconv.Itoa(number) }
 
-// flightOf tells whether reconciles will sleep, all at once.
-func flightOf(o options) bool {
-	for _, phase := range o.phases {
-		if strings.HasPrefix(phase, "flight:") {
+// has tells whether there is such a phase.
+func has(o options, phase string) bool {
+	for _, each := range o.phases {
+		if strings.HasPrefix(each, phase) {
 			return true
 		}
 	}

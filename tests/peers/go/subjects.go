@@ -2,8 +2,7 @@ package main
 
 import (
 	"context"
-	"sync/atomic"
-	"time"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +12,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -59,39 +57,6 @@ func (b *base) visit(visit func(namespace, name, version string)) {
 func (b *base) lookup(app string) int {
 	objects, _ := b.indexer.ByIndex("app", app)
 	return len(objects)
-}
-
-// queue runs client-go's own work queue: one producer, one worker, 100k keys. The producer never runs so
-// far ahead that it adds a key which still waits.
-func (b *base) queue(adds uint64) (uint64, bool) {
-	const keys = 100_000
-	names := make([]string, keys)
-	for at := range names {
-		names[at] = "team/" + itoa(at)
-	}
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[string]())
-	done := make(chan struct{})
-	var runs atomic.Uint64
-	go func() {
-		defer close(done)
-		for {
-			key, shutdown := queue.Get()
-			if shutdown {
-				return
-			}
-			runs.Add(1)
-			queue.Done(key)
-		}
-	}()
-	for at := range adds {
-		queue.Add(names[at%keys])
-		for at%128 == 127 && at > runs.Load()+keys/2 {
-			time.Sleep(100 * time.Microsecond)
-		}
-	}
-	queue.ShutDownWithDrain()
-	<-done
-	return runs.Load(), true
 }
 
 func byApp(item any) ([]string, error) {
@@ -161,7 +126,7 @@ type manager struct {
 func newManager(o options) subject { return &manager{options: o} }
 
 func (m *manager) start() error {
-	log.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(levelError)))
+	log.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(logLevel(m.options))))
 	scheme := runtime.NewScheme()
 	check(clientgoscheme.AddToScheme(scheme))
 	check(addWidgets(scheme))
@@ -188,7 +153,7 @@ func (m *manager) start() error {
 		}
 	}
 	build := ctrl.NewControllerManagedBy(manager).For(example)
-	if flight := flightOf(m.options); flight {
+	if has(m.options, "flight:") {
 		build = build.WithOptions(controllerOptions(20_000))
 	}
 	if err := build.Complete(&noop{m: &m.m, client: manager.GetClient(), kind: m.options.kind}); err != nil {
@@ -210,6 +175,9 @@ func (m *manager) lookup(app string) int {
 	return len(objects)
 }
 
+// errRefused is what a reconcile fails with that is to fail.
+var errRefused = errors.New("refused")
+
 type noop struct {
 	m      *meter
 	client client.Client
@@ -225,5 +193,8 @@ func (n *noop) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	n.m.saw(object.GetResourceVersion(), object.GetAnnotations())
+	if n.m.fails(object.GetResourceVersion()) {
+		return ctrl.Result{}, errRefused
+	}
 	return ctrl.Result{}, nil
 }

@@ -62,7 +62,8 @@ class Results:
         updates = self.of((group, "churn", "updates"), "compact")
         objects = self.sizes.get(f"{group}/compact") or max(
             (size for job, size in self.sizes.items() if job.split("/")[0] == group), default=0)
-        title = row.title.format(n=f"{objects:,}", updates=(updates or ["?"])[0])
+        keys = self.of((group, "delays", "keys"), "compact") or [0]
+        title = row.title.format(n=f"{objects:,}", updates=(updates or ["?"])[0], keys=f"{keys[0]:,}")
         title = f"{title}, {row.unit}" if row.unit else title
         notes = [row.note] if row.note else []
         if not title.startswith("…"):
@@ -144,6 +145,10 @@ def goal_of(row):
         for column, target in row.targets.items()) or "–"
 
 
+# Rows that show that the work is the same; who has more of it is not better.
+NO_RATIO = ("per event", "per add", "of them failed", "… reconciles a second")
+
+
 def tables(results):
     """Markdown."""
     parts = []
@@ -160,7 +165,8 @@ def tables(results):
                 continue
             title = results.title(row)
             cells = [results.cell(row, column) for column in columns]
-            ratio = results.ratios(row) if "per event" not in row.title else ""
+            is_count = any(words in row.title for words in NO_RATIO)
+            ratio = "" if is_count else results.ratios(row)
             lines.append("| " + " | ".join([title, results.rounds(row), goal_of(row), *cells, ratio]) + " |")
         parts.append("\n".join(lines))
     if results.errors:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 class Row:
     """One line of a table. `source` is group, phase, field; `where` picks among phases of one name;
     `per` are sources by whose sum it is divided, of the same column or else of our default. `{n}` in
-    a title is the number of objects, `{updates}` of updates, of our default."""
+    a title is the number of objects, `{updates}` of updates, `{keys}` of delayed keys, of our default."""
 
     table: str
     title: str
@@ -24,7 +24,8 @@ class Row:
 
 POD = "Pods of 8.4 KB with managed fields"
 WIDGET = "Custom resources of 1 KB (JSON for everybody)"
-REST = "Lookups, queue, growth"
+REST = "Lookups and growth"
+CONTROL = "Work queue and controller"
 
 ROWS = [
     Row(POD, "sync, cache only, two indexes: CPU", "µs/object", ("cache", "sync", "cpu_us"),
@@ -95,15 +96,6 @@ ROWS = [
         {"compact": 5}),
     Row(REST, "… events a second meanwhile", "/s", ("index", "index_loaded", "events_per_s"),
         more_is_better=True),
-    Row(REST, "keyed queue, 1 producer, 1 worker: CPU", "ns/add", ("queue", "queue", "cpu_ns_per_add"),
-        {"compact": 800}),
-    Row(REST, "… runs per add", "", ("queue", "queue", "runs_per_add"), {"compact": 0.9},
-        more_is_better=True),
-    Row(REST, "{n} reconciles that sleep: CPU", "µs/each", ("flight", "flight", "cpu_us")),
-    Row(REST, "… as many tasks of tokio alone", "µs/each", ("flight", "tasks", "cpu_us")),
-    Row(REST, "… that do not: CPU", "µs/each", ("flight", "events", "cpu_us")),
-    Row(REST, "sleeping ones beside tasks and those", "×", ("flight", "flight", "cpu_us"),
-        {"compact": 2}, per=(("flight", "tasks", "cpu_us"), ("flight", "events", "cpu_us"))),
     Row(REST, "{n} Widgets: CPU until reconciled", "µs/object", ("grow-10k", "sync", "cpu_us")),
     Row(REST, "{n} Widgets", "µs/object", ("widgets", "sync", "cpu_us")),
     Row(REST, "{n} Widgets", "µs/object", ("grow-1m", "sync", "cpu_us")),
@@ -116,4 +108,44 @@ ROWS = [
         note="2 KB each is 2 GB"),
     Row(REST, "… beside the row above", "×", ("grow-1m", "sync", "rss_kb_each"), {"compact": 1.2},
         per=(("widgets", "sync", "rss_kb_each"),)),
+    Row(CONTROL, "{n} Widgets: first reconciles, nothing decoded by a projection's", "/s",
+        ("grow-10k", "sync", "first_per_s"), {"compact": 70_000, "projection": 500_000},
+        more_is_better=True),
+    Row(CONTROL, "{n} Widgets", "/s", ("widgets", "sync", "first_per_s"), {"projection": 500_000},
+        more_is_better=True),
+    Row(CONTROL, "{n} Widgets", "/s", ("grow-1m", "sync", "first_per_s"), {"projection": 500_000},
+        more_is_better=True),
+    Row(CONTROL, "… beside the row above", "×", ("grow-1m", "sync", "first_per_s"),
+        {"compact": 0.8, "projection": 0.8}, more_is_better=True,
+        per=(("widgets", "sync", "first_per_s"),)),
+    Row(CONTROL, "keyed queue, 1 producer, 1 worker: CPU", "ns/add", ("queue", "queue", "cpu_ns_per_add"),
+        {"compact": 800}, chart="queue"),
+    Row(CONTROL, "… runs per add", "", ("queue", "queue", "runs_per_add"), {"compact": 0.9},
+        more_is_better=True),
+    Row(CONTROL, "… without its metrics", "ns/add", ("queue", "unmeasured", "cpu_ns_per_add"),
+        note="ours always has them"),
+    Row(CONTROL, "a controller's own path, in batches of 64: CPU", "ns/add",
+        ("queue", "own", "cpu_ns_per_add"), {"compact": 150}, note="Go: controller-runtime's priority queue",
+        chart="own"),
+    Row(CONTROL, "… runs per add", "", ("queue", "own", "runs_per_add"), {"compact": 0.9},
+        more_is_better=True),
+    Row(CONTROL, "{keys} delayed keys: handed out beside their time by at most", "ms",
+        ("queue", "delays", "late_max_ms"), {"compact": 10}),
+    Row(CONTROL, "… p99", "ms", ("queue", "delays", "late_p99_ms")),
+    Row(CONTROL, "… resident, without their names", "bytes/key", ("queue", "delays", "bytes_per_key")),
+    Row(CONTROL, "… CPU", "ns/add", ("queue", "delays", "cpu_ns_per_add")),
+    Row(CONTROL, "{n} reconciles that sleep: CPU", "µs/each", ("flight", "flight", "cpu_us"),
+        chart="flight"),
+    Row(CONTROL, "… as many changes to a listener and a bare `JoinSet`", "µs/each",
+        ("flight-bare", "bare", "cpu_us")),
+    Row(CONTROL, "sleeping ones beside that", "×", ("flight", "flight", "cpu_us"), {"compact": 2},
+        per=(("flight-bare", "bare", "cpu_us"),)),
+    Row(CONTROL, "… as many tasks of tokio alone", "µs/each", ("flight-bare", "tasks", "cpu_us")),
+    Row(CONTROL, "… reconciles that do not sleep: CPU", "µs/each", ("flight", "events", "cpu_us")),
+    Row(CONTROL, "sleeping ones beside tasks and those", "×", ("flight", "flight", "cpu_us"),
+        {"compact": 2}, per=(("flight-bare", "tasks", "cpu_us"), ("flight", "events", "cpu_us"))),
+    Row(CONTROL, "2,000 reconciles a second, 1 in 10 fails: CPU", "ms/s",
+        ("failing", "failing", "cpu_ms_per_s"), chart="failing"),
+    Row(CONTROL, "… reconciles", "/s", ("failing", "failing", "reconciles_per_s"), more_is_better=True),
+    Row(CONTROL, "… of them failed", "", ("failing", "failing", "failed_share")),
 ]

@@ -7,6 +7,7 @@ mod answers;
 mod bench;
 mod caches;
 mod certificates;
+mod fence;
 mod identity;
 mod plugins;
 mod protocol;

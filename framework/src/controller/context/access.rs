@@ -1,11 +1,13 @@
 //! Reading and writing other objects, as far as the controller was granted it.
 
+use super::children::is_controlled_by;
 use super::is_namespaced;
 use crate::api::{Api, Delete, Patch};
+use crate::controller::expectations::{Kind, What};
 use crate::controller::{Context, Reconciler};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::rbac::{Can, Owns, verbs};
-use crate::resource::{ObjectKey, Resource, Selector, Whole};
+use crate::resource::{ObjectKey, Resource, ResourceExt, Selector, Whole};
 use crate::store::Store;
 
 impl<C: Reconciler> Context<C> {
@@ -53,7 +55,8 @@ impl<C: Reconciler> Context<C> {
         Ok(list.await?.items)
     }
 
-    /// Creates an object near this one, without owning it.
+    /// Creates an object near this one, without making it a child
+    /// ([`create_owned`](Self::create_owned) does that).
     ///
     /// # Errors
     /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists), and whatever the API server
@@ -62,9 +65,50 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Create, K>,
     {
-        let created = self.nearby::<K>().create(object).await?;
-        self.wrote(&created);
-        Ok(created)
+        self.send_create(&self.nearby(), object).await
+    }
+
+    /// Replaces an object near this one by `object`, which has to carry the resourceVersion it was
+    /// made of. Its status is not written where that is a subresource.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when somebody wrote since, and whatever
+    /// the API server says.
+    pub async fn replace<K: Whole>(&self, object: &K) -> Result<K, Error>
+    where
+        C: Can<verbs::Update, K>,
+    {
+        let replaced = self.nearby::<K>().replace(object).await?;
+        self.wrote(What::Changed, &replaced);
+        Ok(replaced)
+    }
+
+    /// Sends a creation and shows its answer to the cache. Whether a child exists whose name is not
+    /// known is asked by whoever counts children, so its fate is noted whatever happens here.
+    pub(super) async fn send_create<K: Whole>(&self, api: &Api<K>, child: &K) -> Result<K, Error> {
+        let clock = &self.reach.seams.clock;
+        let is_unnamed = child.name().is_empty() && is_controlled_by(child, self.object.uid());
+        let kind = Kind::of::<K>().filter(|_| is_unnamed);
+        let ledger = &self.reach.memory.applied.ledger;
+        let flight = kind.map(|kind| ledger.creating(self.whose(), kind, clock.now()));
+        match (api.create(child).await, flight) {
+            (Ok(created), Some(flight)) => {
+                self.show(&created);
+                let key = created.key().in_cluster(self.key.cluster());
+                flight.landed(&key, created.uid(), clock.now());
+                Ok(created)
+            }
+            (Ok(created), None) => {
+                self.wrote(What::Created, &created);
+                Ok(created)
+            }
+            (Err(error), flight) => {
+                if let Some(flight) = flight.filter(|_| is_refusal(&error)) {
+                    flight.refused();
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Patches an object near this one.
@@ -76,7 +120,7 @@ impl<C: Reconciler> Context<C> {
         C: Can<verbs::Patch, K>,
     {
         let patched = self.nearby::<K>().patch(name, patch).await?;
-        self.wrote(&patched);
+        self.wrote(What::Changed, &patched);
         Ok(patched)
     }
 
@@ -98,12 +142,19 @@ impl<C: Reconciler> Context<C> {
         key: &ObjectKey,
         delete: Delete<K>,
     ) -> Result<(), Error> {
+        // What is cached before the request is sent is gone by the time of a 404.
+        let known = self.cached_uid::<K>(key);
         match delete.answer().await {
             Ok(answer) => {
                 self.deleted::<K>(key, &answer);
                 Ok(())
             }
-            Err(error) if error.code() == Some(404) => Ok(()),
+            Err(error) if error.code() == Some(404) => {
+                if let Some(uid) = known {
+                    self.gone::<K>(key, &uid);
+                }
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }
@@ -129,4 +180,10 @@ impl<C: Reconciler> Context<C> {
     {
         self.reach.informers.pinned::<K>().store()
     }
+}
+
+/// Is it certain that nothing was created? Of what may have been executed the client says that it is
+/// ambiguous; an answer that does not decode is an answer.
+fn is_refusal(error: &Error) -> bool {
+    !matches!(error.kind(), ErrorKind::Ambiguous | ErrorKind::Decode)
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::is_namespaced;
 use crate::api::{Api, Propagation};
 use crate::controller::applied::fingerprint;
+use crate::controller::expectations::What;
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::owner::child_namespace;
@@ -62,8 +63,46 @@ impl<C: Reconciler> Context<C> {
             .force()
             .await?;
         applied.note(&self.key, &child_ref, hash, (child.uid(), child.resource_version()));
-        self.wrote(&child);
+        self.wrote(if cached.is_none() { What::Created } else { What::Changed }, &child);
         Ok(child)
+    }
+
+    /// Creates a child, with a name of its own or one that the API server makes of `generateName`. It
+    /// gets the object as controller owner, and the object's namespace. For a child of a fixed name
+    /// [`apply_owned`](Self::apply_owned) is better: it may be called again and again.
+    ///
+    /// The next reconcile of the object finds the child in the cache. When it is not known whether a
+    /// child of a generated name was created, because no answer came or the reconcile was dropped,
+    /// [`expectations`](Self::expectations) wait for it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when the child lies where the object cannot own it;
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::Ambiguous`] when it may have been created; whatever
+    /// the API server says.
+    /// # Cancel safety
+    /// Dropping it cancels the request; it may have been executed, and is expected if its name is
+    /// generated.
+    pub async fn create_owned<K: Whole>(&self, mut child: K) -> Result<K, Error>
+    where
+        C: Owns<K>,
+    {
+        let usage = |text: String| Error::new(ErrorKind::Usage, text);
+        let Some(info) = K::static_info() else {
+            return Err(usage("cannot create a child whose type does not say its kind".to_owned()));
+        };
+        let named = child.metadata().name.as_deref().or(child.metadata().generate_name.as_deref());
+        let name = named.unwrap_or_default().to_owned();
+        let namespace = child_namespace(&self.object_ref(), &info, &name, child.namespace())?;
+        let owner = self.object.controller_reference(&self.reach.info).ok_or_else(|| {
+            usage(format!("{} has no uid yet, and cannot own a child", self.object_ref()))
+        })?;
+        let metadata = child.metadata_mut();
+        let owners = metadata.owner_references.get_or_insert_default();
+        owners.retain(|other| other.uid != owner.uid);
+        owners.push(owner);
+        metadata.namespace = namespace;
+        let api = self.api_of::<K>(&child.key());
+        self.send_create(&api, &child).await
     }
 
     /// Deletes a child of that name near the object, and what it owns; it is no error when there is
@@ -208,7 +247,7 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
-fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
+pub(super) fn is_controlled_by<K: Resource>(child: &K, uid: &str) -> bool {
     let owners = child.metadata().owner_references.iter().flatten();
     owners.into_iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
 }

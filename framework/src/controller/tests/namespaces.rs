@@ -5,7 +5,6 @@ use tokio::time::Instant;
 use windlass_apiserver::faults::{Action as Do, Fault};
 
 use super::*;
-use crate::resource::ObjectKey;
 
 /// Puts a config map into the namespace that the site's host names.
 #[derive(Clone, Default)]

@@ -103,6 +103,7 @@ impl Stage {
             step: Arc::clone(&script) as Arc<dyn Step>,
             timeout: Duration::from_secs(300),
             pace: Arc::default(),
+            waking: Arc::default(),
             meter: Meter::new(&seams.metrics, "test", workers),
             seams,
             reconciles: Arc::default(),

@@ -233,6 +233,8 @@ fn read(text: &str) -> Result<LeaderElectionRecord, serde_json::Error> {
         transitions: text.leader_transitions,
         strategy: text.strategy,
         preferred_holder: text.preferred_holder,
+        // Legacy locks have no place for it.
+        requested_by: None,
     })
 }
 

@@ -9,11 +9,17 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use parking_lot::Mutex;
 
 use super::event;
-use super::{LeaderElectionRecord, LockFuture, ObservedRecord, ResourceLock};
-use crate::api::Api;
+use super::{LeaderElectionRecord, LockFuture, LockListener, ObservedRecord, ResourceLock};
+use crate::api::{Api, WatchEvent};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceExt;
+
+/// Names who asked the holder of a Lease for it.
+pub const REQUEST_ANNOTATION: &str = "windlass.dev/requested-by";
+
+/// The server ends a watch of the Lease after this time, and another one begins.
+const WATCH: Duration = Duration::from_secs(300);
 
 /// A lock in a `coordination.k8s.io/v1` Lease, client-go's `leases`. An update keeps labels,
 /// annotations and other fields of the Lease.
@@ -118,6 +124,21 @@ impl ResourceLock for LeaseLock {
         })
     }
 
+    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+        Some(Box::pin(async move {
+            // Only names in field selectors let a right that is limited to one Lease do.
+            let only = format!("metadata.name={}", self.name);
+            let mut changes = self.api.watch().fields(&only).timeout(WATCH).await?;
+            while let Some(event) = changes.next().await {
+                match event? {
+                    WatchEvent::Added(lease) | WatchEvent::Modified(lease) => tell(seen_of(&lease)),
+                    WatchEvent::Deleted(_) | WatchEvent::Bookmark { .. } => {}
+                }
+            }
+            Ok(())
+        }))
+    }
+
     fn record_event(&self, note: String) -> LockFuture<'_, ()> {
         Box::pin(async move {
             self.events.create(&self.event(note)).await?;
@@ -139,11 +160,22 @@ fn seen_of(lease: &Lease) -> ObservedRecord {
         transitions: spec.and_then(|spec| spec.lease_transitions).unwrap_or_default(),
         strategy: spec.and_then(|spec| spec.strategy.clone()),
         preferred_holder: spec.and_then(|spec| spec.preferred_holder.clone()),
+        requested_by: lease.annotation(REQUEST_ANNOTATION).map(str::to_owned),
     };
     ObservedRecord { record, version: lease.resource_version().to_owned() }
 }
 
 fn write_record(lease: &mut Lease, record: LeaderElectionRecord) {
+    let annotations = &mut lease.metadata.annotations;
+    match record.requested_by {
+        Some(asker) => {
+            let annotations = annotations.get_or_insert_default();
+            annotations.insert(REQUEST_ANNOTATION.to_owned(), asker);
+        }
+        None => {
+            annotations.iter_mut().for_each(|all| drop(all.remove(REQUEST_ANNOTATION)));
+        }
+    }
     let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
     spec.holder_identity = record.holder;
     spec.lease_duration_seconds = i32::try_from(record.duration.as_secs()).ok();
@@ -170,6 +202,7 @@ mod tests {
             transitions: 4,
             strategy: Some("OldestEmulationVersion".to_owned()),
             preferred_holder: None,
+            requested_by: Some("laptop".to_owned()),
         };
         let mut lease = Lease {
             metadata: ObjectMeta {

@@ -18,7 +18,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 pub use annotation::{ConfigMapLock, EndpointsLock, LEADER_ANNOTATION};
-pub use lease::LeaseLock;
+pub use lease::{LeaseLock, REQUEST_ANNOTATION};
 pub use multi::{MultiLock, UNKNOWN_LEADER};
 
 use super::record::{LeaderElectionRecord, ObservedRecord};
@@ -27,6 +27,9 @@ use crate::error::{Error, ErrorKind};
 
 /// What a [`ResourceLock`] answers with.
 pub type LockFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// Whom a [`ResourceLock`] tells of records as they are stored.
+pub type LockListener<'a> = &'a (dyn Fn(ObservedRecord) + Send + Sync);
 
 /// Keeps one [`LeaderElectionRecord`] under optimistic concurrency: client-go's
 /// `resourcelock.Interface`.
@@ -58,6 +61,18 @@ pub trait ResourceLock: Debug + Send + Sync + 'static {
     /// there is none; others leave open whether it was stored.
     fn update(&self, version: &str, record: LeaderElectionRecord)
     -> LockFuture<'_, ObservedRecord>;
+
+    /// Tells of records as they are stored, beginning with the present one, until the server ends it.
+    /// What it tells may come late or be left out: it makes an election look earlier, and what it then
+    /// reads is what counts. Default: `None`, this lock cannot be followed, and elections look once in a
+    /// retry period.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Forbidden`] when rights are missing; any error makes it being tried again later.
+    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+        let _ = tell;
+        None
+    }
 
     /// Tells people what happened, where the lock has a place for it.
     ///

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::{LeaderElectionRecord, LockFuture, ObservedRecord, ResourceLock};
+use super::{LeaderElectionRecord, LockFuture, LockListener, ObservedRecord, ResourceLock};
 use crate::error::{Error, ErrorKind};
 
 /// Who holds two locks that name different holders; client-go's word for it.
@@ -118,6 +118,11 @@ impl ResourceLock for MultiLock {
         record: LeaderElectionRecord,
     ) -> LockFuture<'_, ObservedRecord> {
         Box::pin(self.update(version.to_owned(), record))
+    }
+
+    /// Follows the primary.
+    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+        self.primary.follow(tell)
     }
 
     fn record_event(&self, note: String) -> LockFuture<'_, ()> {

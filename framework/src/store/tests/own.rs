@@ -89,3 +89,28 @@ async fn g_c5_an_object_hidden_by_an_own_deletion_is_listed_again_when_the_delet
     assert!(store.get(&key("a")).is_some());
     assert_eq!(names(&store.list()), ["a", "b"]);
 }
+
+/// G-C8: an index finds what was written, whether it was there before the write or came after it.
+#[tokio::test(start_paused = true)]
+async fn g_c8_an_index_knows_own_writes_from_before_and_after_it_was_built() {
+    let core = core();
+    let store = store(&core);
+    put(&core, &with_host("seen", 1, "x"));
+    wrote(&core, &with_host("early", 5, "y"));
+    store.ensure_index(BY_HOST).unwrap();
+    assert_eq!(names(&store.by_index(BY_HOST, "y")), ["early"]);
+    wrote(&core, &with_host("late", 6, "y"));
+    wrote(&core, &with_host("seen", 7, "y"));
+    assert_eq!(names(&store.by_index(BY_HOST, "y")), ["early", "late", "seen"]);
+    assert!(store.by_index(BY_HOST, "x").is_empty());
+    // Another value, a deletion and the watch each take a write out of where it was.
+    wrote(&core, &with_host("late", 8, "z"));
+    core.deleted(&key("early"), "u");
+    put(&core, &with_host("seen", 9, "x"));
+    assert!(store.by_index(BY_HOST, "y").is_empty());
+    assert_eq!(names(&store.by_index(BY_HOST, "z")), ["late"]);
+    assert_eq!(names(&store.by_index(BY_HOST, "x")), ["seen"]);
+    assert_eq!(names(&store.snapshot().by_index(BY_HOST, "z")), ["late"]);
+    tokio::time::advance(Duration::from_secs(10)).await;
+    assert!(store.by_index(BY_HOST, "z").is_empty(), "it has lapsed");
+}

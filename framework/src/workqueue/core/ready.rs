@@ -1,9 +1,12 @@
-//! Keys that are ready, in the order of their turns.
+//! Keys of one priority that are ready, in the order of their turns.
 //!
 //! Turns count up, so a lane is a plain queue: what becomes ready goes to its end. Two cases are
 //! different. A key that is added while it is in work takes a place at the end at once, and it is
 //! only known later whether its work failed; its place is passed over while it is in work. And a key
 //! whose place was passed over goes before all others when it becomes ready.
+//!
+//! A key whose priority rises leaves its old place behind, outdated: places know their turn, and a
+//! key knows which turn is its own.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -40,32 +43,48 @@ impl Lane {
     /// Passes over the place at the front.
     pub(super) fn pass(&mut self) {
         self.places.pop_front();
+        // A flood of keys must not pin its size.
+        if self.places.is_empty() && self.places.capacity() > KEPT {
+            self.places = VecDeque::new();
+        }
     }
 
-    /// The turn of the first.
-    pub(super) fn first_turn(&self) -> Option<u64> {
-        let overdue = self.overdue.peek().map(|Reverse((turn, _))| *turn);
-        let front = self.places.front().map(|(turn, _)| *turn);
-        match (overdue, front) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
+    /// The first place.
+    pub(super) fn first(&self) -> Option<Place> {
+        match (self.overdue.peek(), self.places.front()) {
+            (Some(Reverse(overdue)), Some(front)) => Some(*overdue.min(front)),
+            (Some(Reverse(overdue)), None) => Some(*overdue),
+            (None, front) => front.copied(),
         }
     }
 
     /// Takes out the first.
     pub(super) fn pop(&mut self) -> Option<Ticket> {
-        let overdue = self.overdue.peek().map(|Reverse((turn, _))| *turn);
-        let is_overdue = overdue.is_some() && overdue == self.first_turn();
-        let first = if is_overdue {
-            self.overdue.pop().map(|Reverse(place)| place)
+        let first = self.first()?;
+        if self.overdue.peek().is_some_and(|Reverse(overdue)| *overdue == first) {
+            self.overdue.pop();
         } else {
-            self.places.pop_front()
-        };
-        // A flood of keys must not pin its size.
-        if self.places.is_empty() && self.places.capacity() > KEPT {
-            self.places = VecDeque::new();
+            self.pass();
         }
-        first.map(|(_, ticket)| ticket)
+        Some(first.1)
+    }
+
+    /// Takes out the first ones as long as they are outdated.
+    pub(super) fn drop_outdated(&mut self, is_live: impl Fn(&Place) -> bool) {
+        while self.first().is_some_and(|first| !is_live(&first)) {
+            self.pop();
+        }
+    }
+
+    /// Takes out all that are outdated.
+    pub(super) fn sweep(&mut self, is_live: impl Fn(&Place) -> bool) {
+        self.places.retain(&is_live);
+        self.overdue.retain(|Reverse(place)| is_live(place));
+    }
+
+    /// Number of places, outdated ones too.
+    pub(super) fn len(&self) -> usize {
+        self.places.len() + self.overdue.len()
     }
 }
 

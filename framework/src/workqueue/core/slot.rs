@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Verdict;
-use crate::workqueue::RetryPolicy;
+use crate::workqueue::{Priority, RetryPolicy};
 
 /// A time since the queue was made, in nanoseconds; it ends after 584 years.
 pub(super) type Nanos = u64;
@@ -15,7 +15,11 @@ pub(super) fn nanos(time: Duration) -> Nanos {
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) place: Place,
+    /// Why it is to be worked on next; of a key in work, what came since it was taken.
+    pub(super) reasons: u64,
     pub(super) failures: u32,
+    /// Of its next turn; of a key in work, of this one.
+    pub(super) priority: Priority,
     pub(super) failing: bool,
     /// Put off before it was worked on.
     pub(super) held: bool,
@@ -24,11 +28,27 @@ pub(super) struct Slot {
 impl Slot {
     /// A key that nothing is known of, before it is put somewhere.
     pub(super) fn resting() -> Self {
-        Self { place: Place::Resting, failures: 0, failing: false, held: false }
+        Self {
+            place: Place::Resting,
+            reasons: 0,
+            failures: 0,
+            priority: Priority::NORMAL,
+            failing: false,
+            held: false,
+        }
     }
 
     pub(super) fn is_backing_off(&self) -> bool {
         self.failing || self.held
+    }
+
+    /// Its turn in a line, if it has one there.
+    pub(super) fn turn(&self) -> Option<u64> {
+        match self.place {
+            Place::Ready { turn, .. } => Some(turn),
+            Place::Working { again: Again::Now { turn, passed: false, .. }, .. } => Some(turn),
+            _ => None,
+        }
     }
 }
 
@@ -37,6 +57,7 @@ pub(super) enum Place {
     Resting,
     Ready {
         since: Nanos,
+        turn: u64,
     },
     Working {
         since: Nanos,
@@ -59,8 +80,12 @@ pub(super) enum Again {
         turn: u64,
         since: Nanos,
         passed: bool,
+        priority: Priority,
     },
-    At(Nanos),
+    At {
+        at: Nanos,
+        priority: Priority,
+    },
 }
 
 /// Notes success or failure; returns the delay that follows, if any.

@@ -31,7 +31,7 @@ struct Entry<T> {
     slot: Slot,
 }
 
-impl<T: Hash + Eq> Slots<T> {
+impl<T> Slots<T> {
     /// No slots; `seed` decides where keys lie in the table.
     pub(super) fn new(seed: u64) -> Self {
         Self {
@@ -48,6 +48,35 @@ impl<T: Hash + Eq> Slots<T> {
         self.table.len()
     }
 
+    /// The slot of that number.
+    pub(super) fn get(&self, ticket: Ticket) -> &Slot {
+        &self.entries[ticket.0 as usize].slot
+    }
+
+    /// The slot of that number, to change it.
+    pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut Slot {
+        &mut self.entries[ticket.0 as usize].slot
+    }
+
+    /// The turn that the key with that number has in a line; `None` also when there is no such key
+    /// any more.
+    pub(super) fn turn(&self, ticket: Ticket) -> Option<u64> {
+        self.entries.get(ticket.0 as usize)?.slot.turn()
+    }
+
+    /// The key whose slot that is; `None` when the slot is free.
+    pub(super) fn key(&self, ticket: Ticket) -> Option<&T> {
+        self.entries[ticket.0 as usize].key.as_ref()
+    }
+
+    /// All keys that have a slot, in the order of the slots.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Slot)> {
+        let numbered = (0_u32..).zip(&self.entries).filter(|(_, entry)| entry.key.is_some());
+        numbered.map(|(at, entry)| (Ticket(at), &entry.slot))
+    }
+}
+
+impl<T: Hash + Eq> Slots<T> {
     /// The slot of `key`, and whether it was made just now.
     pub(super) fn enter(&mut self, key: T) -> (Ticket, bool) {
         let Self { hasher, table, entries, free } = self;
@@ -69,21 +98,6 @@ impl<T: Hash + Eq> Slots<T> {
         };
         table.insert_unique(hash, at, |at| entries[*at as usize].hash);
         (Ticket(at), true)
-    }
-
-    /// The slot of that number.
-    pub(super) fn get(&self, ticket: Ticket) -> &Slot {
-        &self.entries[ticket.0 as usize].slot
-    }
-
-    /// The slot of that number, to change it.
-    pub(super) fn get_mut(&mut self, ticket: Ticket) -> &mut Slot {
-        &mut self.entries[ticket.0 as usize].slot
-    }
-
-    /// The key whose slot that is; `None` when the slot is free.
-    pub(super) fn key(&self, ticket: Ticket) -> Option<&T> {
-        self.entries[ticket.0 as usize].key.as_ref()
     }
 
     /// The key rests: its slot is free for another. Returns the key, for the caller to drop.

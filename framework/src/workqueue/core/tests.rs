@@ -5,13 +5,26 @@ use proptest::prelude::*;
 use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
+const AGEING: Duration = Duration::from_millis(250);
+/// Why keys come back, in these tests.
+const BACK: u64 = 1 << 63;
+
+impl Core<u8> {
+    fn plain(&mut self, key: u8, now: Duration) {
+        self.add(key, Adding::new(), now);
+    }
+
+    fn plain_at(&mut self, key: u8, at: Duration, now: Duration) {
+        self.add(key, Adding::new().after(at.saturating_sub(now)), now);
+    }
+}
 
 fn at(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
 fn core(workers: usize) -> Core<u8> {
-    Core::new(workers, RetryPolicy::forever(), 7)
+    Core::new(workers, RetryPolicy::forever(), AGEING, 7)
 }
 
 fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
@@ -21,7 +34,7 @@ fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
 
 fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Option<Finished<u8>> {
     let ticket = core.slots.find(&key)?;
-    core.finish(ticket, verdict, now)
+    core.finish(ticket, verdict, BACK, now)
 }
 
 fn retry_in(end: Option<Finished<u8>>) -> Option<Duration> {
@@ -31,10 +44,10 @@ fn retry_in(end: Option<Finished<u8>>) -> Option<Duration> {
 #[test]
 fn a_key_added_while_in_work_keeps_the_place_it_then_took() {
     let mut queue = core(2);
-    queue.add(1, at(0));
+    queue.plain(1, at(0));
     assert_eq!(take(&mut queue, at(0)), Some(1));
-    queue.add(1, at(1));
-    queue.add(2, at(2));
+    queue.plain(1, at(1));
+    queue.plain(2, at(2));
     finish(&mut queue, 1, Verdict::Done, at(3));
     assert_eq!(take(&mut queue, at(3)), Some(1));
     assert_eq!(take(&mut queue, at(3)), Some(2));
@@ -43,7 +56,7 @@ fn a_key_added_while_in_work_keeps_the_place_it_then_took() {
 #[test]
 fn a_rested_key_leaves_nothing_behind() {
     let mut queue = core(1);
-    queue.add(1, at(0));
+    queue.plain(1, at(0));
     take(&mut queue, at(0));
     finish(&mut queue, 1, Verdict::Done, at(1));
     assert_eq!((queue.slots.len(), queue.in_work.len(), queue.timers.len()), (0, 0, 0));
@@ -53,11 +66,11 @@ fn a_rested_key_leaves_nothing_behind() {
 fn events_during_a_backoff_do_not_advance_it() {
     let mut queue = core(1);
     let fail = Verdict::Retry { draw: 1.0 };
-    queue.add(1, at(0));
+    queue.plain(1, at(0));
     take(&mut queue, at(0));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
     for _ in 0..9 {
-        queue.add(1, at(1));
+        queue.plain(1, at(1));
     }
     assert_eq!(take(&mut queue, at(1)), Some(1));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, at(1))), Some(at(10)));
@@ -68,27 +81,27 @@ fn a_success_resets_the_backoff() {
     let mut queue = core(1);
     let fail = Verdict::Retry { draw: 1.0 };
     for verdict in [fail, fail, Verdict::Done] {
-        queue.add(1, at(0));
+        queue.plain(1, at(0));
         take(&mut queue, at(0));
         finish(&mut queue, 1, verdict, at(0));
     }
-    queue.add(1, at(0));
+    queue.plain(1, at(0));
     take(&mut queue, at(0));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
 }
 
 #[test]
 fn a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
-    let mut queue = Core::new(1, RetryPolicy::at_most(1), 7);
+    let mut queue = Core::new(1, RetryPolicy::at_most(1), AGEING, 7);
     let fail = Verdict::Retry { draw: 1.0 };
-    queue.add(1_u8, at(0));
+    queue.plain(1_u8, at(0));
     queue.take(at(0));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
     queue.promote(SECOND);
     queue.take(SECOND);
     assert_eq!(retry_in(finish(&mut queue, 1, fail, SECOND)), None);
     assert_eq!(queue.counts(), QueueCounts::default());
-    queue.add(1, SECOND);
+    queue.plain(1, SECOND);
     assert_eq!(queue.take(SECOND).map(|taken| taken.failures), Some(0));
 }
 
@@ -96,14 +109,14 @@ fn a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
 fn failing_keys_hold_at_most_half_of_the_workers() {
     let mut queue = core(4);
     for key in 0..6 {
-        queue.add(key, at(0));
+        queue.plain(key, at(0));
         take(&mut queue, at(0));
         finish(&mut queue, key, Verdict::Retry { draw: 0.5 }, at(0));
     }
     assert_eq!(take(&mut queue, SECOND), Some(0));
     assert_eq!(take(&mut queue, SECOND), Some(1));
     assert_eq!(take(&mut queue, SECOND), None, "two of four workers are poisoned");
-    queue.add(9, SECOND);
+    queue.plain(9, SECOND);
     assert_eq!(take(&mut queue, SECOND), Some(9), "others pass the poisoned ones");
     finish(&mut queue, 0, Verdict::Done, SECOND);
     assert_eq!(take(&mut queue, SECOND), Some(2));
@@ -112,7 +125,7 @@ fn failing_keys_hold_at_most_half_of_the_workers() {
 #[test]
 fn a_single_worker_still_serves_failing_keys() {
     let mut queue = core(1);
-    queue.add(1, at(0));
+    queue.plain(1, at(0));
     take(&mut queue, at(0));
     finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
     assert_eq!(take(&mut queue, at(0)), Some(1));
@@ -121,12 +134,12 @@ fn a_single_worker_still_serves_failing_keys() {
 #[test]
 fn after_closing_a_key_added_again_in_work_is_still_handed_out() {
     let mut queue = core(1);
-    queue.add(1, at(0));
-    queue.add_at(2, SECOND, at(0));
+    queue.plain(1, at(0));
+    queue.plain_at(2, SECOND, at(0));
     take(&mut queue, at(0));
-    queue.add(1, at(0));
+    queue.plain(1, at(0));
     queue.close();
-    queue.add(3, at(0));
+    queue.plain(3, at(0));
     assert!(!queue.exhausted());
     finish(&mut queue, 1, Verdict::Done, at(0));
     assert_eq!(take(&mut queue, 2 * SECOND), Some(1));
@@ -138,10 +151,10 @@ fn after_closing_a_key_added_again_in_work_is_still_handed_out() {
 #[test]
 fn delays_that_were_overtaken_leave_no_growing_heap() {
     let mut queue = core(1);
-    queue.add_at(0, Duration::from_secs(3600), at(0));
+    queue.plain_at(0, Duration::from_secs(3600), at(0));
     for round in 0..10_000 {
-        queue.add_at(1, Duration::from_secs(60), at(round));
-        queue.add(1, at(round));
+        queue.plain_at(1, Duration::from_secs(60), at(round));
+        queue.plain(1, at(round));
         take(&mut queue, at(round));
         finish(&mut queue, 1, Verdict::Done, at(round));
     }
@@ -153,14 +166,14 @@ fn delays_that_were_overtaken_leave_no_growing_heap() {
 fn keys_in_work_that_fail_again_and_again_keep_their_order() {
     let mut queue = core(8);
     let fail = Verdict::RetryAfter(Duration::ZERO);
-    (0..4).for_each(|key| queue.add(key, at(0)));
+    (0..4).for_each(|key| queue.plain(key, at(0)));
     (0..4).for_each(|key| assert_eq!(take(&mut queue, at(0)), Some(key)));
     (0..4).for_each(|key| assert!(finish(&mut queue, key, fail, at(0)).is_some()));
     // They hold half of the workers; each is added again while in work, others come between.
     for key in 0..4 {
         assert_eq!(take(&mut queue, at(1)), Some(key));
-        queue.add(key, at(1));
-        queue.add(10 + key, at(1));
+        queue.plain(key, at(1));
+        queue.plain(10 + key, at(1));
     }
     for key in [3, 1, 0, 2] {
         finish(&mut queue, key, if key == 1 { Verdict::Done } else { fail }, at(2));
@@ -175,6 +188,7 @@ struct Naive {
     limit: usize,
     entries: Vec<Entry>,
     added: u64,
+    passed_over: u32,
     closed: bool,
 }
 
@@ -185,8 +199,13 @@ struct Entry {
     failing: bool,
     held: bool,
     working: bool,
-    /// Asked for at this place in line.
-    wanted: Option<u64>,
+    /// Of its next turn; of a key in work, of this one.
+    priority: Priority,
+    /// Of the turn after this, when it was added while in work.
+    asked: Option<Priority>,
+    reasons: u64,
+    /// Asked for at this place in line, since then.
+    wanted: Option<(u64, Duration)>,
     /// Asked for at this time, at this place in line of equal times.
     due: Option<(Duration, u64)>,
 }
@@ -195,31 +214,37 @@ impl Naive {
     fn entry(&mut self, key: u8) -> (&mut Entry, u64) {
         self.added += 1;
         if !self.entries.iter().any(|entry| entry.key == key) {
-            self.entries.push(Entry { key, ..Entry::default() });
+            self.entries.push(Entry { key, priority: Priority::new(i8::MIN), ..Entry::default() });
         }
         let found = self.entries.iter_mut().find(|entry| entry.key == key);
         (found.expect("just made sure"), self.added)
     }
 
-    fn add(&mut self, key: u8) {
+    fn add(&mut self, key: u8, adding: Adding, now: Duration) {
+        let Adding { priority, reasons, delay } = adding;
         if self.closed {
             return;
         }
         let (entry, place) = self.entry(key);
-        entry.due = None;
-        entry.wanted.get_or_insert(place);
-    }
-
-    fn add_at(&mut self, key: u8, at: Duration, now: Duration) {
-        if at <= now {
-            return self.add(key);
+        entry.reasons |= reasons;
+        let before = if entry.working { entry.asked } else { Some(entry.priority) };
+        let after = before.unwrap_or(priority).max(priority);
+        if entry.working {
+            entry.asked = Some(after);
+        } else {
+            entry.priority = after;
         }
-        if self.closed {
-            return;
-        }
-        let (entry, place) = self.entry(key);
-        if entry.wanted.is_none() && entry.due.is_none_or(|(due, _)| at < due) {
-            entry.due = Some((at, place));
+        match &mut entry.wanted {
+            Some((line, _)) if before != Some(after) => *line = place,
+            Some(_) => {}
+            None if delay == Duration::ZERO => {
+                entry.due = None;
+                entry.wanted = Some((place, now));
+            }
+            None if entry.due.is_none_or(|(due, _)| now + delay < due) => {
+                entry.due = Some((now + delay, place));
+            }
+            None => {}
         }
     }
 
@@ -229,28 +254,45 @@ impl Naive {
             .filter_map(|entry| entry.due.filter(|(at, _)| *at <= now).map(|due| (due, entry.key)))
             .collect();
         due.sort_unstable();
-        for (_, key) in due {
-            self.add(key);
+        for ((at, _), key) in due {
+            let (entry, place) = self.entry(key);
+            entry.due = None;
+            entry.wanted = Some((place, at));
         }
     }
 
-    fn take(&mut self) -> Option<u8> {
+    fn take(&mut self, now: Duration) -> Option<(u8, Priority, u64)> {
         let poisoned = self.entries.iter().filter(|e| e.working && e.failing).count();
         let limit = self.limit;
-        let next = self
+        let mut fit: Vec<_> = self
             .entries
             .iter_mut()
-            .filter(|e| !e.working && (!e.failing || poisoned < limit))
-            .filter(|e| e.wanted.is_some())
-            .min_by_key(|e| e.wanted)?;
+            .filter(|e| !e.working && (!e.failing || poisoned < limit) && e.wanted.is_some())
+            .collect();
+        // The first of each priority, highest first.
+        fit.sort_by_key(|e| (std::cmp::Reverse(e.priority), e.wanted));
+        fit.dedup_by_key(|e| e.priority);
+        let aged =
+            fit.iter().skip(1).filter(|e| e.wanted.is_some_and(|(_, at)| at + AGEING <= now));
+        let next = match aged.min_by_key(|e| e.wanted).map(|e| e.key) {
+            Some(aged) if self.passed_over == 3 => {
+                self.passed_over = 0;
+                fit.into_iter().find(|e| e.key == aged)?
+            }
+            aged => {
+                self.passed_over += u32::from(aged.is_some());
+                fit.into_iter().next()?
+            }
+        };
         next.wanted = None;
         next.working = true;
         next.held = false;
-        Some(next.key)
+        Some((next.key, next.priority, std::mem::take(&mut next.reasons)))
     }
 
     fn finish(&mut self, key: u8, verdict: Verdict, now: Duration) {
         let policy = RetryPolicy::forever();
+        let closed = self.closed;
         let Some(entry) = self.entries.iter_mut().find(|e| e.key == key && e.working) else {
             return;
         };
@@ -270,11 +312,15 @@ impl Naive {
             Verdict::Retry { .. } | Verdict::RetryAfter(_) => entry.failing = true,
             Verdict::Done | Verdict::After(_) => (entry.failing, entry.failures) = (false, 0),
         }
-        if let Some((at, _)) = entry.due.take() {
-            self.add_at(key, at, now);
+        let (own, asked, due) = (entry.priority, entry.asked.take(), entry.due.take());
+        entry.priority = asked.unwrap_or(Priority::new(i8::MIN));
+        // Whatever was asked meanwhile, and then what the verdict asks for.
+        let adding = Adding::new().priority(entry.priority);
+        if let Some((at, _)) = due.filter(|_| !closed) {
+            self.add(key, adding.after(at.saturating_sub(now)), now);
         }
         if let Some(delay) = delay {
-            self.add_at(key, now + delay, now);
+            self.add(key, Adding::new().priority(own).reasons(BACK).after(delay), now);
         }
         self.entries.retain(|e| e.working || e.wanted.is_some() || e.due.is_some());
     }
@@ -312,8 +358,7 @@ impl Naive {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Add(u8),
-    AddAfter(u8, u64),
+    Add(u8, Adding),
     Take,
     Finish(usize, Verdict),
     Pass(u64),
@@ -330,10 +375,18 @@ fn verdict() -> impl Strategy<Value = Verdict> {
     ]
 }
 
+fn adding() -> impl Strategy<Value = Adding> {
+    let delay = prop_oneof![2 => Just(0), 1 => 0_u64..300];
+    (prop_oneof![3 => Just(0_i8), 1 => Just(-100), 1 => -3_i8..3], 0_u32..8, delay).prop_map(
+        |(priority, reason, ms)| {
+            Adding::new().priority(Priority::new(priority)).reasons(1 << reason).after(at(ms))
+        },
+    )
+}
+
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        4 => (0_u8..6).prop_map(Step::Add),
-        2 => (0_u8..6, 0_u64..300).prop_map(|(key, ms)| Step::AddAfter(key, ms)),
+        6 => (0_u8..6, adding()).prop_map(|(key, adding)| Step::Add(key, adding)),
         5 => Just(Step::Take),
         4 => (0_usize..8, verdict()).prop_map(|(which, verdict)| Step::Finish(which, verdict)),
         2 => (1_u64..100).prop_map(Step::Pass),
@@ -365,18 +418,15 @@ proptest! {
             queue.promote(now);
             naive.promote(now);
             match step {
-                Step::Add(key) => {
-                    queue.add(key, now);
-                    naive.add(key);
-                }
-                Step::AddAfter(key, ms) => {
-                    queue.add_at(key, now + at(ms), now);
-                    naive.add_at(key, now + at(ms), now);
+                Step::Add(key, adding) => {
+                    queue.add(key, adding, now);
+                    naive.add(key, adding, now);
                 }
                 Step::Take => {
-                    let taken = take(&mut queue, now);
-                    prop_assert_eq!(taken, naive.take());
-                    if let Some(key) = taken {
+                    let taken = queue.take(now);
+                    let taken = taken.map(|taken| (taken.key, taken.priority, taken.reasons));
+                    prop_assert_eq!(taken, naive.take(now));
+                    if let Some((key, ..)) = taken {
                         prop_assert!(!in_work.contains(&key), "handed out twice");
                         in_work.push(key);
                     }
@@ -415,12 +465,8 @@ proptest! {
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
             match step {
-                Step::Add(key) => {
-                    queue.add(key, now);
-                    owed.insert(key);
-                }
-                Step::AddAfter(key, ms) => {
-                    queue.add_at(key, now + at(ms), now);
+                Step::Add(key, adding) => {
+                    queue.add(key, adding, now);
                     owed.insert(key);
                 }
                 Step::Take => in_work.extend(take(&mut queue, now).inspect(|key| {

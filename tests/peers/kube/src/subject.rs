@@ -1,6 +1,6 @@
 //! kube-rs as it is measured.
 
-use std::convert::Infallible;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,13 +34,36 @@ struct Shared {
     sleep: Arc<AtomicU64>,
 }
 
-async fn reconcile<K: Read>(object: Arc<K>, shared: Arc<Shared>) -> Result<Action, Infallible> {
+/// What a reconcile fails with that is to fail: the how manieth time in a row. There is no backoff
+/// but what the error policy makes, so the driver counts for it.
+#[derive(Debug)]
+struct Refused(u32);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("refused")
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// The first delay of both rivals' backoff, doubled by each failure.
+const BACKOFF: Duration = Duration::from_millis(5);
+
+fn back_off<K: Read>(_: Arc<K>, refused: &Refused, _: Arc<Shared>) -> Action {
+    Action::requeue(BACKOFF * 2_u32.saturating_pow(refused.0.saturating_sub(1)))
+}
+
+async fn reconcile<K: Read>(object: Arc<K>, shared: Arc<Shared>) -> Result<Action, Refused> {
     shared.meter.saw(object.version(), || object.stamp());
     let sleep = shared.sleep.load(Ordering::Relaxed);
     if sleep > 0 {
         tokio::time::sleep(Duration::from_millis(sleep)).await;
     }
-    Ok(Action::await_change())
+    match shared.meter.fails(object.version()) {
+        Some(times) => Err(Refused(times)),
+        None => Ok(Action::await_change()),
+    }
 }
 
 impl<'a, K: Read> Theirs<'a, K> {
@@ -84,8 +107,7 @@ impl<K: Read> Subject for Theirs<'_, K> {
                 Controller::new(api, config)
             };
             let store = controller.store();
-            let policy = |_: Arc<K>, _: &Infallible, _: Arc<Shared>| Action::await_change();
-            let results = controller.run(reconcile, policy, Arc::new(shared));
+            let results = controller.run(reconcile, back_off, Arc::new(shared));
             self.runtime.spawn(results.for_each(|_| std::future::ready(())));
             store
         } else {

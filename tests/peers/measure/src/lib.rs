@@ -5,13 +5,16 @@
 //! driver (`go/`) does the same by its own hand.
 
 mod control;
+mod delays;
 mod figures;
 mod meter;
+mod parts;
 mod run;
 mod script;
 mod widget;
 
 pub use control::{Control, Started};
+pub use delays::{Delayed, Delays};
 pub use figures::{Line, Window, nanos, resident};
 pub use meter::Meter;
 pub use run::{Subject, Work, run};

@@ -1,9 +1,15 @@
 //! Counts what reconciles saw.
 
+use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::nanos;
+
+/// While reconciles fail, one version in so many does.
+const EVERY: u64 = 36;
+/// And each so often in a row: of 40 reconciles 4 fail.
+const IN_A_ROW: u32 = 4;
 
 /// Shared by all reconciles of a driver.
 #[derive(Debug, Default)]
@@ -14,6 +20,9 @@ pub struct Meter {
     last_at: AtomicU64,
     is_timing: AtomicBool,
     latencies: Mutex<Vec<u64>>,
+    is_failing: AtomicBool,
+    /// How often each version failed that is to fail.
+    failures: Mutex<HashMap<u64, u32>>,
 }
 
 impl Meter {
@@ -70,5 +79,59 @@ impl Meter {
             self.latencies.lock().map(|mut all| std::mem::take(&mut *all)).unwrap_or_default();
         latencies.sort_unstable();
         latencies
+    }
+
+    /// From now on some reconciles fail.
+    pub fn fail(&self) {
+        self.is_failing.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends it; how many reconciles failed, and how many versions were not tried to the end.
+    pub fn failed(&self) -> (u64, u64) {
+        self.is_failing.store(false, Ordering::Relaxed);
+        let failures = self.failures.lock().map(|mut all| std::mem::take(&mut *all));
+        let failures = failures.unwrap_or_default();
+        let given_up = failures.values().filter(|times| **times <= IN_A_ROW).count();
+        let failed = failures.values().map(|times| u64::from(*times.min(&IN_A_ROW))).sum();
+        (failed, given_up as u64)
+    }
+
+    /// Is the reconcile of this version to fail? In how manieth failure in a row?
+    pub fn fails(&self, version: &str) -> Option<u32> {
+        if !self.is_failing.load(Ordering::Relaxed) {
+            return None;
+        }
+        let version = crate::version(version);
+        if !version.is_multiple_of(EVERY) {
+            return None;
+        }
+        let mut failures = self.failures.lock().ok()?;
+        let times = failures.entry(version).or_default();
+        *times += 1;
+        (*times <= IN_A_ROW).then_some(*times)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_forty_reconciles_four_fail_and_who_gives_up_is_found_out() {
+        let meter = Meter::default();
+        assert_eq!(meter.fails("36"), None);
+        meter.fail();
+        let mut reconciles = 0;
+        for version in 1..=36 {
+            let version = version.to_string();
+            reconciles += 1;
+            while meter.fails(&version).is_some() {
+                reconciles += 1;
+            }
+        }
+        assert_eq!((reconciles, meter.failed()), (40, (4, 0)));
+        meter.fail();
+        assert_eq!(meter.fails("72"), Some(1));
+        assert_eq!(meter.failed(), (1, 1));
     }
 }

@@ -7,20 +7,18 @@ use std::time::{Duration, Instant};
 
 use crate::figures::forget_peak;
 use crate::{
-    Args, Control, Line, Meter, Phase, Started, Window, fingerprint, nanos, resident, version,
+    Args, Control, Delayed, Delays, Line, Meter, Phase, Started, Window, fingerprint, nanos,
+    resident, version,
 };
 
 /// A look at the counters costs nothing beside what is measured.
 const LOOK: Duration = Duration::from_millis(1);
 /// Reconciles that are still to come do so within this.
-const CALM: Duration = Duration::from_millis(100);
+pub(crate) const CALM: Duration = Duration::from_millis(100);
 /// After a phase, before memory is read.
-const REST: Duration = Duration::from_secs(1);
+pub(crate) const REST: Duration = Duration::from_secs(1);
 /// Nothing takes longer.
-const PATIENCE: Duration = Duration::from_secs(240);
-/// Lookups end after so long, if there were so many.
-const LONG: Duration = Duration::from_secs(4);
-const FEW: u64 = 400;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Namespace, name and resourceVersion of everything cached, told one by one.
 pub type Visit<'a> = &'a mut dyn FnMut(&str, &str, &str);
@@ -43,18 +41,34 @@ pub trait Subject {
     fn tasks(&self, _count: u64, _: Duration) -> bool {
         false
     }
-    /// What adds to the work queue cost, if there is a public one: runs per add.
+    /// A reconcile for each change without a controller: a listener on the cache that has every
+    /// change read and reconciled by a task of its own; false when the driver has none.
+    fn bare(&mut self) -> bool {
+        false
+    }
+    /// Puts so many keys through the public work queue, if there is one, by one producer and one
+    /// worker; runs per add.
     fn queue(&self, _: u64) -> Option<f64> {
+        None
+    }
+    /// The same by the way that a controller's own source takes.
+    fn own_queue(&self, _: u64) -> Option<f64> {
+        None
+    }
+    /// Delayed keys in the public work queue, if there is one.
+    fn delays(&self, _: &Delays) -> Option<Delayed> {
         None
     }
 }
 
 /// What all phases share.
 pub struct Work<'a> {
-    args: &'a Args,
-    subject: &'a mut dyn Subject,
-    meter: Arc<Meter>,
-    control: Control,
+    pub(crate) args: &'a Args,
+    pub(crate) subject: &'a mut dyn Subject,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) control: Control,
+    /// Is every change reconciled, by a controller or by what stands in for one?
+    pub(crate) reconciles: bool,
     /// Resident memory before anything was listed.
     start: u64,
     /// Resident memory after the latest sync.
@@ -65,7 +79,8 @@ pub struct Work<'a> {
 pub fn run(args: &Args, meter: &Arc<Meter>, subject: &mut dyn Subject) -> io::Result<()> {
     let control = Control::connect(&args.control)?;
     let start = resident().0;
-    let mut work = Work { args, subject, meter: Arc::clone(meter), control, start, steady: start };
+    let (meter, reconciles) = (Arc::clone(meter), args.controller);
+    let mut work = Work { args, subject, meter, control, reconciles, start, steady: start };
     for phase in &args.phases {
         let named = |error: io::Error| io::Error::other(format!("{phase:?}: {error}"));
         work.phase(phase).map_err(named)?;
@@ -83,7 +98,11 @@ impl Work<'_> {
             Phase::Relist { changed } => self.relist(changed)?,
             Phase::Index { lookups, events } => self.index(lookups, events)?,
             Phase::Idle { seconds } => self.idle(seconds),
+            Phase::Failing { rate, seconds } => self.failing(rate, seconds)?,
             Phase::Queue { adds } => self.queue(adds),
+            Phase::Own { adds } => self.own_queue(adds),
+            Phase::Delays(ref delays) => self.delays(delays)?,
+            Phase::Bare { milliseconds } => self.bare(milliseconds)?,
             Phase::Flight { milliseconds } => self.flight(milliseconds)?,
             Phase::Tasks { milliseconds } => self.tasks(milliseconds),
         }
@@ -225,105 +244,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn index(&mut self, lookups: u64, events: u64) -> io::Result<()> {
-        let apps = self.args.objects.div_ceil(20);
-        let app = |at: u64| format!("app-{}", at.wrapping_mul(7919) % apps);
-        // The first lookup may build the index.
-        let each = self.subject.lookup(&app(0));
-        self.mark()?;
-        let started = match events {
-            0 => None,
-            _ => Some(self.control.start(&format!("events count={events} window=0"))?),
-        };
-        let measured = Window::begin();
-        let mut taken = Vec::new();
-        let mut found = 0;
-        for at in 0.. {
-            let is_done = match &started {
-                None => at >= lookups || at >= FEW && measured.wall() > LONG,
-                Some(started) => at % 64 == 0 && self.has(started),
-            };
-            if is_done || measured.wall() > PATIENCE {
-                break;
-            }
-            let name = app(at);
-            let begun = Instant::now();
-            found += self.subject.lookup(&name);
-            taken.push(u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        }
-        let wall = measured.wall();
-        self.check(&format!("events={events}"))?;
-        if each != 20 || found != each * taken.len() {
-            return Err(io::Error::other(format!(
-                "{} lookups found {found} objects, the first {each} of 20: void",
-                taken.len()
-            )));
-        }
-        taken.sort_unstable();
-        let name = if events > 0 { "index_loaded" } else { "index" };
-        Line::of(name)
-            .with("lookups", taken.len())
-            .with("found_each", each)
-            .with("found", found)
-            .with("p50_us", quantile(&taken, 0.5) as f64 / 1e3)
-            .with("p99_us", quantile(&taken, 0.99) as f64 / 1e3)
-            .with("events_per_s", events as f64 / wall.as_secs_f64())
-            .print();
-        Ok(())
-    }
-
-    fn idle(&mut self, seconds: u64) {
-        let measured = Window::begin();
-        thread::sleep(Duration::from_secs(seconds));
-        Line::of("idle").with("cpu_ms_per_s", measured.cpu() as f64 / 1e6 / seconds as f64).print();
-    }
-
-    fn queue(&mut self, adds: u64) {
-        let measured = Window::begin();
-        let Some(runs_per_add) = self.subject.queue(adds) else { return };
-        Line::of("queue")
-            .with("adds", adds)
-            .with("cpu_ns_per_add", measured.cpu() as f64 / adds as f64)
-            .with("runs_per_add", runs_per_add)
-            .print();
-    }
-
-    /// Every object once, while reconciles sleep; as many at once as there are objects.
-    fn flight(&mut self, milliseconds: u64) -> io::Result<()> {
-        self.subject.sleep(Duration::from_millis(milliseconds));
-        let count = self.args.objects;
-        self.mark()?;
-        let before = self.meter.reconciles();
-        let measured = Window::begin();
-        let began = nanos();
-        let started = self.control.start(&format!("events count={count} window=0"))?;
-        self.follow(&started, &measured, before, true)?;
-        thread::sleep(Duration::from_millis(milliseconds) + CALM);
-        let cpu = measured.cpu();
-        let wall = self.wall(&measured, began);
-        self.subject.sleep(Duration::ZERO);
-        self.check(&format!("events={count}"))?;
-        once("sleeping reconciles", self.meter.reconciles() - before, count)?;
-        self.line("flight", cpu, wall, count).with("sleep_ms", milliseconds).print();
-        Ok(())
-    }
-
-    fn tasks(&mut self, milliseconds: u64) {
-        let count = self.args.objects;
-        let measured = Window::begin();
-        if self.subject.tasks(count, Duration::from_millis(milliseconds)) {
-            let (cpu, wall) = (measured.cpu(), measured.wall());
-            self.line("tasks", cpu, wall, count).with("sleep_ms", milliseconds).print();
-        }
-    }
-
     /// What is served from now on is counted.
-    fn mark(&mut self) -> io::Result<()> {
+    pub(crate) fn mark(&mut self) -> io::Result<()> {
         self.control.ask("mark").map(drop)
     }
 
     /// Fails unless exactly that was served since the mark: a phase without its work is void.
-    fn check(&mut self, served: &str) -> io::Result<()> {
+    pub(crate) fn check(&mut self, served: &str) -> io::Result<()> {
         self.control.ask(&format!("check {served}")).map(drop)
     }
 
@@ -342,7 +269,7 @@ impl Work<'_> {
 
     /// Waits until everything that was started has arrived; returns the CPU used until then. Opens
     /// the window meanwhile.
-    fn follow(
+    pub(crate) fn follow(
         &mut self,
         started: &Started,
         measured: &Window,
@@ -364,33 +291,33 @@ impl Work<'_> {
                 told = now - before;
                 self.control.acknowledge(told)?;
             }
-            let is_done = if self.args.controller {
+            let is_done = if self.reconciles {
                 self.meter.newest() >= started.last && since.elapsed() >= CALM
             } else {
                 self.has(started)
             };
             if is_done {
-                return Ok(if self.args.controller { cpu } else { measured.cpu() });
+                return Ok(if self.reconciles { cpu } else { measured.cpu() });
             }
             thread::sleep(LOOK);
         }
         Err(io::Error::other(format!("version {} did not come within {PATIENCE:?}", started.last)))
     }
 
-    fn has(&self, started: &Started) -> bool {
+    pub(crate) fn has(&self, started: &Started) -> bool {
         version(&self.subject.version(&started.namespace, &started.name)) >= started.last
     }
 
     /// Until the last reconcile, or now.
-    fn wall(&self, measured: &Window, began: u64) -> Duration {
-        if self.args.controller {
+    pub(crate) fn wall(&self, measured: &Window, began: u64) -> Duration {
+        if self.reconciles {
             Duration::from_nanos(self.meter.last_at().saturating_sub(began))
         } else {
             measured.wall()
         }
     }
 
-    fn line(&self, phase: &str, cpu: u64, wall: Duration, count: u64) -> Line {
+    pub(crate) fn line(&self, phase: &str, cpu: u64, wall: Duration, count: u64) -> Line {
         let each = count.max(1) as f64;
         Line::of(phase)
             .with("count", count)
@@ -409,19 +336,19 @@ impl Work<'_> {
 }
 
 /// Fails unless there was one for each, give or take one in a hundred.
-fn once(what: &str, seen: u64, due: u64) -> io::Result<()> {
+pub(crate) fn once(what: &str, seen: u64, due: u64) -> io::Result<()> {
     if seen.abs_diff(due) * 100 <= due {
         return Ok(());
     }
     Err(io::Error::other(format!("{seen} {what}, not {due}: void")))
 }
 
-fn quantile(sorted: &[u64], part: f64) -> u64 {
+pub(crate) fn quantile(sorted: &[u64], part: f64) -> u64 {
     let at = (sorted.len() as f64 * part) as usize;
     sorted.get(at.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
-fn until(what: &str, done: impl Fn() -> bool) -> io::Result<()> {
+pub(crate) fn until(what: &str, done: impl Fn() -> bool) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     while !done() {
         if Instant::now() > deadline {

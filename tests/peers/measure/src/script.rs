@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::Delays;
+
 /// The kind of the objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -49,10 +51,18 @@ pub enum Phase {
     Index { lookups: u64, events: u64 },
     /// `idle:SECONDS`: nothing happens; what does it cost?
     Idle { seconds: u64 },
+    /// `failing:PER_SECOND:SECONDS`: so many reconciles a second of which one in ten fails.
+    Failing { rate: u64, seconds: u64 },
     /// `queue:ADDS`: the work queue alone, by one producer and one worker.
     Queue { adds: u64 },
+    /// `own:ADDS`: the same by the way that a controller's own source takes.
+    Own { adds: u64 },
+    /// `delays:KEYS:DUE:SECONDS`: so many keys are delayed; some fall due over so many seconds.
+    Delays(Delays),
     /// `flight:MILLISECONDS`: every object is reconciled by a reconcile that sleeps so long.
     Flight { milliseconds: u64 },
+    /// `bare:MILLISECONDS`: the same without a controller: a listener on the cache and a task each.
+    Bare { milliseconds: u64 },
     /// `tasks:MILLISECONDS`: as many tasks that sleep so long, without a framework.
     Tasks { milliseconds: u64 },
 }
@@ -103,7 +113,11 @@ impl Phase {
             "relist" => Self::Relist { changed: at(0) },
             "index" => Self::Index { lookups: at(0), events: at(1) },
             "idle" => Self::Idle { seconds: at(0) },
+            "failing" => Self::Failing { rate: at(0), seconds: at(1) },
             "queue" => Self::Queue { adds: at(0) },
+            "own" => Self::Own { adds: at(0) },
+            "delays" => Self::Delays(Delays { keys: at(0), due: at(1), seconds: at(2) }),
+            "bare" => Self::Bare { milliseconds: at(0) },
             "flight" => Self::Flight { milliseconds: at(0) },
             "tasks" => Self::Tasks { milliseconds: at(0) },
             other => panic!("no phase {other:?}"),

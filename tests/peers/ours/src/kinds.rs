@@ -49,6 +49,20 @@ pub struct PodView {
     start: Option<String>,
 }
 
+/// What an operator needs of a Widget that looks at a field of its spec and at one of its status.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Widget, skip(annotations))]
+pub struct WidgetView {
+    metadata: ObjectMeta,
+    // measure::STAMP
+    #[projection(annotation = "peers.example.dev/stamp")]
+    stamp: Option<String>,
+    #[projection(path = "spec.host")]
+    host: Option<String>,
+    #[projection(path = "status.readyReplicas")]
+    ready: Option<i32>,
+}
+
 /// A kind as a driver uses it.
 pub trait Read: Resource {
     /// Objects by the app that they belong to.
@@ -76,4 +90,12 @@ impl Read for PodView {
 
 impl Read for Widget {
     const OTHER: Index<Self, String> = Index::on_path("host", &["spec", "host"]);
+}
+
+impl Read for WidgetView {
+    const OTHER: Index<Self, String> = Index::on_path("host", &["spec", "host"]);
+
+    fn stamp(&self) -> Option<u64> {
+        self.stamp.as_ref()?.parse().ok()
+    }
 }

@@ -14,7 +14,7 @@ use k8s_openapi::api::core::v1::Pod;
 use measure::{Args, Kind, Meter};
 use windlass::store::Representation;
 
-use kinds::{PodView, Widget};
+use kinds::{PodView, Widget, WidgetView};
 use subject::Ours;
 
 fn main() -> io::Result<()> {
@@ -34,7 +34,7 @@ fn main() -> io::Result<()> {
     match args.kind {
         Kind::Pod if is_projection => measure_as::<PodView>(&args, form, &meter, &runtime),
         Kind::Pod => measure_as::<Pod>(&args, form, &meter, &runtime),
-        Kind::Widget if is_projection => Err(io::Error::other("no mode: Widgets are small")),
+        Kind::Widget if is_projection => measure_as::<WidgetView>(&args, form, &meter, &runtime),
         Kind::Widget => measure_as::<Widget>(&args, form, &meter, &runtime),
     }
 }

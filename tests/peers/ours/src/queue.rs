@@ -1,25 +1,37 @@
-//! The public work queue alone: one producer, one worker, 100k keys. The producer never runs so far ahead
-//! that it adds a key which still waits: every add is a run, so that figures are of the same work.
+//! The work queue alone: one producer, one worker, 100k keys. The producer never runs so far ahead that
+//! it adds a key which still waits: every add is a run, so that figures are of the same work.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use measure::{Delayed, Delays, Window, resident};
+use tokio::runtime::Runtime;
+use windlass::resource::ObjectKey;
 use windlass::seams::Seams;
 use windlass::workqueue::{QueueSettings, WorkQueue};
 
 const KEYS: u64 = 100_000;
 /// Adds that may wait for their run.
 const AHEAD: u64 = KEYS / 2;
+/// A controller's source adds what one read of the network brought; this is the most.
+const BATCH: usize = 64;
 const PAUSE: Duration = Duration::from_micros(100);
+const REST: Duration = Duration::from_secs(1);
 
-/// Adds `adds` keys while a worker takes them; runs per add.
-pub fn run(runtime: &tokio::runtime::Runtime, adds: u64) -> f64 {
-    let seams = Seams::system();
-    let queue = WorkQueue::new(QueueSettings::new("peers").workers(1), &seams);
-    let runs = std::sync::Arc::new(AtomicU64::new(0));
-    let keys: Vec<std::sync::Arc<str>> =
-        (0..KEYS).map(|key| format!("team/{key}").into()).collect();
+fn queue<T: std::hash::Hash + Eq + Clone>() -> WorkQueue<T> {
+    WorkQueue::new(QueueSettings::new("peers").workers(1), &Seams::system())
+}
+
+fn names(count: u64) -> Vec<Arc<str>> {
+    (0..count).map(|key| format!("team/{key}").into()).collect()
+}
+
+/// Adds `adds` keys one by one while a worker takes them; runs per add.
+pub fn run(runtime: &Runtime, adds: u64) -> f64 {
+    let (queue, runs) = (queue::<Arc<str>>(), Arc::new(AtomicU64::new(0)));
+    let keys = names(KEYS);
     runtime.block_on(async {
         let worker = tokio::spawn({
             let (queue, runs) = (queue.clone(), runs.clone());
@@ -32,16 +44,107 @@ pub fn run(runtime: &tokio::runtime::Runtime, adds: u64) -> f64 {
         });
         for at in 0..adds {
             queue.add(keys[usize::try_from(at % KEYS).unwrap_or(0)].clone());
-            // The worker is on another thread; this one has nothing else to do.
-            while at % 128 == 127 && at > runs.load(Ordering::Relaxed) + AHEAD {
-                thread::sleep(PAUSE);
+            if at % 128 == 127 {
+                keep_near(at, &runs);
             }
         }
-        while queue.counts().queued > 0 {
-            thread::sleep(PAUSE);
-        }
-        queue.shutdown();
-        let _ = worker.await;
+        end(&queue, worker).await;
     });
     runs.load(Ordering::Relaxed) as f64 / adds as f64
+}
+
+/// The same as a controller's own source and its workers do it: keys of objects, in batches.
+pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
+    let (queue, runs) = (queue::<ObjectKey>(), Arc::new(AtomicU64::new(0)));
+    let keys: Vec<ObjectKey> =
+        (0..KEYS).map(|key| ObjectKey::new(Some("team"), &key.to_string())).collect();
+    let batches = usize::try_from(adds).unwrap_or(0) / BATCH;
+    runtime.block_on(async {
+        let worker = tokio::spawn({
+            let (queue, runs) = (queue.clone(), runs.clone());
+            async move {
+                loop {
+                    let work = match queue.try_get() {
+                        Some(work) => Some(work),
+                        None => queue.get().await,
+                    };
+                    let Some(work) = work else { break };
+                    runs.fetch_add(1, Ordering::Relaxed);
+                    work.done();
+                    tokio::task::coop::consume_budget().await;
+                }
+            }
+        });
+        let mut next = keys.iter().cycle();
+        for at in 0..batches {
+            queue.add_all(next.by_ref().take(BATCH).cloned());
+            keep_near((at * BATCH) as u64, &runs);
+        }
+        end(&queue, worker).await;
+    });
+    runs.load(Ordering::Relaxed) as f64 / (batches * BATCH) as f64
+}
+
+/// The worker is on another thread; this one has nothing else to do.
+fn keep_near(added: u64, runs: &AtomicU64) {
+    while added > runs.load(Ordering::Relaxed) + AHEAD {
+        thread::sleep(PAUSE);
+    }
+}
+
+async fn end<T>(queue: &WorkQueue<T>, worker: tokio::task::JoinHandle<()>)
+where
+    T: std::hash::Hash + Eq + Clone,
+{
+    while queue.counts().queued > 0 {
+        thread::sleep(PAUSE);
+    }
+    queue.shutdown();
+    let _ = worker.await;
+}
+
+/// Delayed keys: what they take, and how punctual those are that fall due.
+pub fn delay(runtime: &Runtime, delays: &Delays) -> Delayed {
+    let (queue, keys) = (queue::<Arc<str>>(), names(delays.keys));
+    let key = |at: u64| keys[usize::try_from(at).unwrap_or(0)].clone();
+    let before = resident().0;
+    let measured = Window::begin();
+    runtime.block_on(async {
+        delays.far().for_each(|(at, delay)| queue.add_after(key(at), delay));
+        let base = Instant::now();
+        for at in 0..delays.due {
+            let due = base + delays.due_at(at);
+            queue.add_after(key(at), due.saturating_duration_since(Instant::now()));
+        }
+        let cpu = measured.cpu();
+        thread::sleep(REST);
+        let bytes = resident().0.saturating_sub(before);
+        let is_too_late = base.elapsed() > delays.due_at(0);
+        let worker = tokio::spawn({
+            let (queue, delays) = (queue.clone(), *delays);
+            async move {
+                let mut late = Vec::with_capacity(usize::try_from(delays.due).unwrap_or(0));
+                while let Some(work) = queue.get().await {
+                    late.push(distance(Instant::now(), base + delays.due_at(number(work.key()))));
+                    work.done();
+                }
+                late
+            }
+        });
+        // All are out by then, with as much time to spare as nobody needs.
+        tokio::time::sleep_until((base + delays.due_at(delays.due) + REST).into()).await;
+        let left = queue.counts().delayed as u64;
+        queue.shutdown();
+        let late = worker.await.unwrap_or_default();
+        Delayed { late, left, bytes, cpu, is_too_late }
+    })
+}
+
+fn number(key: &str) -> u64 {
+    key.rsplit('/').next().and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+fn distance(a: Instant, b: Instant) -> u64 {
+    let apart = a.saturating_duration_since(b).max(b.saturating_duration_since(a));
+    u64::try_from(apart.as_nanos()).unwrap_or(u64::MAX)
 }

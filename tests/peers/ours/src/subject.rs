@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use measure::{Args, Meter, Subject};
+use measure::{Args, Delayed, Delays, Meter, Subject};
 use tokio::runtime::Runtime;
 use tokio_util::sync::CancellationToken;
 use windlass::client::{Client, ClientConfig};
 use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
-use windlass::informer::{CacheOptions, Informer, InformerRegistry};
+use windlass::informer::{CacheOptions, Change, Informer, InformerRegistry, Registration};
 use windlass::manager::{Manager, Running};
 use windlass::resource::{ObjectKey, ResourceExt};
 use windlass::store::{Index, Representation, Store};
@@ -35,6 +35,7 @@ pub struct Ours<'a, K: Read> {
     informer: Option<Informer<K>>,
     store: Option<Store<K>>,
     running: Option<Running>,
+    listener: Option<Registration>,
     stop: CancellationToken,
 }
 
@@ -54,7 +55,32 @@ impl<K: Read> Reconciler for Noop<K> {
         if sleep > 0 {
             tokio::time::sleep(Duration::from_millis(sleep)).await;
         }
+        if self.meter.fails(object.resource_version()).is_some() {
+            Err(Refused)?;
+        }
         Ok(Action::done())
+    }
+}
+
+/// What a reconcile fails with that is to fail.
+#[derive(Debug)]
+struct Refused;
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("refused")
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// A reconcile without a controller.
+async fn read<K: Read>(key: ObjectKey, store: Store<K>, meter: Arc<Meter>, sleep: Arc<AtomicU64>) {
+    let Some(object) = store.get(&key).and_then(|cached| cached.get().ok()) else { return };
+    meter.saw(object.resource_version(), || object.stamp());
+    let sleep = sleep.load(Ordering::Relaxed);
+    if sleep > 0 {
+        tokio::time::sleep(Duration::from_millis(sleep)).await;
     }
 }
 
@@ -82,6 +108,7 @@ impl<'a, K: Read> Ours<'a, K> {
             informer: None,
             store: None,
             running: None,
+            listener: None,
             stop: CancellationToken::new(),
         })
     }
@@ -194,8 +221,42 @@ impl<K: Read> Subject for Ours<'_, K> {
         true
     }
 
+    /// A listener sends keys to one task, which has a `JoinSet` run a task for each: what one would
+    /// write without a controller. It reads its object and sleeps, no more.
+    fn bare(&mut self) -> bool {
+        let (Some(informer), Some(store)) = (&self.informer, self.store.clone()) else {
+            return false;
+        };
+        let (keys, mut changed) = tokio::sync::mpsc::unbounded_channel::<ObjectKey>();
+        let (meter, sleep) = (Arc::clone(&self.meter), Arc::clone(&self.sleep));
+        self.runtime.spawn(async move {
+            let mut tasks = tokio::task::JoinSet::new();
+            loop {
+                tokio::select! {
+                    biased;
+                    Some(_) = tasks.join_next() => {}
+                    Some(key) = changed.recv() => {
+                        tasks.spawn(read(key, store.clone(), Arc::clone(&meter), Arc::clone(&sleep)));
+                    }
+                    else => break,
+                }
+            }
+        });
+        let tell = move |change: &Change<K>| drop(keys.send(change.key().clone()));
+        self.listener = Some(informer.on_change(tell));
+        true
+    }
+
     fn queue(&self, adds: u64) -> Option<f64> {
         Some(queue::run(self.runtime, adds))
+    }
+
+    fn own_queue(&self, adds: u64) -> Option<f64> {
+        Some(queue::run_own(self.runtime, adds))
+    }
+
+    fn delays(&self, delays: &Delays) -> Option<Delayed> {
+        Some(queue::delay(self.runtime, delays))
     }
 }
 

@@ -1,0 +1,124 @@
+//! Is the view of the children complete, as far as this process changed it?
+
+use std::time::Duration;
+
+use crate::controller::expectations::{Kind, What, Whose};
+use crate::controller::{Context, Reconciler};
+use crate::rbac::Owns;
+use crate::resource::{Resource, ResourceExt};
+use crate::store::Cached;
+
+/// What was created and deleted for an object and its caches do not show; from
+/// [`Context::expectations`].
+///
+/// A reconcile that counts its children, and creates or deletes by the count, asks
+/// [`satisfied`](Self::satisfied) first. It is woken by the change that it waits for:
+///
+/// ```
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # use windlass::controller::{Action, Context, Reconciler, Result};
+/// # use windlass::prelude::*;
+/// # struct Sites;
+/// # impl windlass::rbac::Owns<ConfigMap> for Sites {}
+/// # impl Reconciler for Sites {
+/// #     type Object = ConfigMap;
+/// async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+///     if let Some(expires_in) = cx.expectations().pending().expires_in {
+///         return Ok(Action::requeue_after(expires_in));
+///     }
+///     if cx.store_of::<ConfigMap>().owned_by(site.uid()).is_empty() {
+///         let mut child = ConfigMap::default();
+///         child.metadata.generate_name = Some("page-".into());
+///         cx.create_owned(child).await?;
+///     }
+///     Ok(Action::done())
+/// }
+/// # }
+/// ```
+///
+/// [`Context::create_owned`], [`Context::create`] and the deletions of the context raise them by
+/// themselves. Expectations end when caches show what is expected, after 5 min (as in
+/// kube-controller-manager), and with the object.
+#[derive(Debug)]
+pub struct Expectations<'a, C: Reconciler> {
+    cx: &'a Context<C>,
+}
+
+/// What a view lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pending {
+    /// Objects that were created, or may have been, and are not shown.
+    pub created: usize,
+    /// Objects that were deleted and are shown as if they were not.
+    pub deleted: usize,
+    /// When the last of them is waited for no longer; `None` when nothing is missing.
+    pub expires_in: Option<Duration>,
+}
+
+impl Pending {
+    /// Is nothing missing?
+    pub fn is_none(&self) -> bool {
+        self.created + self.deleted == 0
+    }
+}
+
+impl<C: Reconciler> Context<C> {
+    /// What this process created and deleted for the object, and the caches do not show. Nothing is
+    /// expected after a restart: first views are complete.
+    pub fn expectations(&self) -> Expectations<'_, C> {
+        Expectations { cx: self }
+    }
+
+    pub(super) fn whose(&self) -> Whose<'_> {
+        Whose { key: &self.key, uid: self.object.uid() }
+    }
+}
+
+impl<C: Reconciler> Expectations<'_, C> {
+    /// Do the caches show all that was created for the object, and nothing that was deleted? Own
+    /// writes that the cache shows before the watch does count as shown.
+    pub fn satisfied(&self) -> bool {
+        self.pending().is_none()
+    }
+
+    /// What is missing.
+    pub fn pending(&self) -> Pending {
+        let reach = &self.cx.reach;
+        let ledger = &reach.memory.applied.ledger;
+        ledger.pending(&self.cx.key, &reach.informers, reach.seams.clock.now())
+    }
+
+    /// `count` more children of kind `K` are to appear: for those that are created past the context.
+    /// Call it before they are created, and [`withdraw_created`](Self::withdraw_created) for those
+    /// that were not after all.
+    pub fn expect_created<K: Resource>(&self, count: usize)
+    where
+        C: Owns<K>,
+    {
+        self.announce::<K>(isize::try_from(count).unwrap_or(isize::MAX));
+    }
+
+    /// `count` of the children of kind `K` that were announced will not appear.
+    pub fn withdraw_created<K: Resource>(&self, count: usize)
+    where
+        C: Owns<K>,
+    {
+        self.announce::<K>(isize::try_from(count).map_or(isize::MIN, |count| -count));
+    }
+
+    /// This child is to disappear, or to be marked for deletion: for one that is deleted past the
+    /// context. Call it once the deletion was accepted.
+    pub fn expect_deleted<K: Resource>(&self, child: &Cached<K>)
+    where
+        C: Owns<K>,
+    {
+        self.cx.sent::<K>(What::Deleted, child.key(), child.head().uid());
+    }
+
+    fn announce<K: Resource>(&self, more: isize) {
+        let Some(kind) = Kind::of::<K>() else { return };
+        let reach = &self.cx.reach;
+        let now = reach.seams.clock.now();
+        reach.memory.applied.ledger.announce(self.cx.whose(), kind, more, now);
+    }
+}

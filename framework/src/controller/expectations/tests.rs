@@ -1,0 +1,155 @@
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+
+use super::*;
+use crate::client::{Client, ClientConfig};
+
+const WHOSE: &str = "uid-of-home";
+
+fn key() -> ObjectKey {
+    ObjectKey::new(Some("shop"), "home")
+}
+
+fn child(name: &str) -> ObjectKey {
+    ObjectKey::new(Some("shop"), name)
+}
+
+fn kind() -> Kind {
+    Kind::of::<ConfigMap>().expect("a static kind")
+}
+
+fn info() -> ResourceInfo {
+    ResourceInfo::of::<ConfigMap>()
+}
+
+/// A ledger, caches of nothing, and the time.
+struct World {
+    ledger: Ledger,
+    informers: InformerRegistry,
+    parent: ObjectKey,
+}
+
+impl World {
+    fn new() -> Self {
+        let config = ClientConfig::new("http://127.0.0.1:1").expect("an address");
+        let client = Client::builder().config(config).build().expect("a client");
+        Self {
+            ledger: Ledger::default(),
+            informers: InformerRegistry::new(client, vec![]),
+            parent: key(),
+        }
+    }
+
+    fn whose(&self) -> Whose<'_> {
+        Whose { key: &self.parent, uid: WHOSE }
+    }
+
+    fn creating(&self) -> Flight<'_> {
+        self.ledger.creating(self.whose(), kind(), Instant::now())
+    }
+
+    fn created(&self) -> usize {
+        self.ledger.pending(&key(), &self.informers, Instant::now()).created
+    }
+
+    fn begin(&self) {
+        self.ledger.begin(self.whose(), &self.informers, Instant::now());
+    }
+
+    fn open(&self) -> usize {
+        self.ledger.open.load(Ordering::SeqCst)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_creation_without_an_answer_is_missing_until_a_child_appears() {
+    let world = World::new();
+    drop(world.creating());
+    assert_eq!(world.created(), 1);
+    world.ledger.appeared(&key(), &ResourceInfo::of::<Secret>(), "a");
+    world.ledger.appeared(&child("another"), &info(), "a");
+    assert_eq!(world.created(), 1, "another kind, another parent");
+    world.ledger.appeared(&key(), &info(), "a");
+    assert_eq!((world.created(), world.open()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_creation_and_one_that_appeared_before_its_answer_are_not_missing() {
+    let world = World::new();
+    world.creating().refused();
+    assert_eq!(world.created(), 0);
+    let flight = world.creating();
+    world.ledger.appeared(&key(), &info(), "a");
+    flight.landed(&child("web-1"), "a", Instant::now());
+    assert_eq!((world.created(), world.open()), (0, 0));
+    assert!(world.ledger.parents.lock()[&key()].rooms[0].sent.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_child_does_not_stand_for_another_whose_answer_was_lost() {
+    let world = World::new();
+    let answered = world.creating();
+    drop(world.creating());
+    world.ledger.appeared(&key(), &info(), "a");
+    answered.landed(&child("web-1"), "a", Instant::now());
+    assert_eq!(world.created(), 1, "the one that appeared is the one that was answered");
+    world.ledger.appeared(&key(), &info(), "b");
+    assert_eq!(world.created(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn announced_children_are_counted_down_and_may_be_withdrawn() {
+    let world = World::new();
+    world.ledger.announce(world.whose(), kind(), 3, Instant::now());
+    world.ledger.appeared(&key(), &info(), "a");
+    // Told twice, by a list and by a watch.
+    world.ledger.appeared(&key(), &info(), "a");
+    assert_eq!(world.created(), 2);
+    world.ledger.announce(world.whose(), kind(), -1, Instant::now());
+    assert_eq!(world.created(), 1);
+    world.ledger.appeared(&key(), &info(), "b");
+    assert_eq!((world.created(), world.open()), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_appears_is_waited_for_five_minutes() {
+    let world = World::new();
+    drop(world.creating());
+    tokio::time::advance(EXPIRE - Duration::from_secs(1)).await;
+    world.begin();
+    let pending = world.ledger.pending(&key(), &world.informers, Instant::now());
+    assert_eq!((pending.created, pending.expires_in), (1, Some(Duration::from_secs(1))));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(world.created(), 0);
+    world.begin();
+    assert!(world.ledger.parents.lock().is_empty(), "and costs nothing any more");
+    assert_eq!(world.open(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_is_forgotten_with_the_parent_and_when_another_takes_its_name() {
+    let world = World::new();
+    drop(world.creating());
+    world.ledger.forget(&key());
+    assert_eq!((world.created(), world.open()), (0, 0));
+    drop(world.creating());
+    let parent = key();
+    let other = Whose { key: &parent, uid: "another" };
+    world.ledger.begin(other, &world.informers, Instant::now());
+    assert_eq!((world.created(), world.open()), (0, 0));
+    drop(world.creating());
+    drop(world.ledger.creating(other, kind(), Instant::now()));
+    assert_eq!((world.created(), world.open()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_are_bounded_and_forgotten_once_nobody_can_miss_them() {
+    let world = World::new();
+    for n in 0..=WRITES {
+        let key = child(&format!("web-{n}"));
+        world.ledger.sent(world.whose(), kind(), (What::Created, &key, "u"), Instant::now());
+    }
+    assert_eq!(world.ledger.parents.lock()[&key()].rooms[0].sent.len(), WRITES);
+    // No cache of them.
+    world.begin();
+    assert!(world.ledger.parents.lock().is_empty());
+}

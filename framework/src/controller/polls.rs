@@ -1,0 +1,288 @@
+//! External systems that do not tell of changes: listed at intervals, and remembered.
+//!
+//! A [`Poll`] calls your function every interval, keeps what it returned, and wakes those objects
+//! whose value came, changed or went. A reconcile reads the values from the [`Polled`] handle and
+//! asks nobody: a thousand objects cost the external system one request per interval. Absent: writes
+//! to the system, and values of single objects fetched one by one.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::pump::{Pump, PumpRun, Pumping};
+use super::reasons::Reason;
+use crate::error::BoxError;
+use crate::metrics::names;
+use crate::panics::{caught, panic_text};
+use crate::resource::ObjectKey;
+use crate::sync::{Mutex, Notify};
+
+/// A list takes no longer than this, unless said otherwise.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// Polls are at least so far apart.
+const SHORTEST: Duration = Duration::from_secs(1);
+/// After failures a poll waits no longer than this, or than its interval if that is longer.
+const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
+
+/// How often and how an external system is listed. See [`Polled`] for an example.
+#[derive(Clone, Debug)]
+#[must_use = "a poll does nothing before `list` is called and a controller is wired to it"]
+pub struct Poll {
+    name: String,
+    interval: Duration,
+    deadline: Duration,
+}
+
+/// The values of one list, by object.
+type Values<V> = BTreeMap<ObjectKey, Arc<V>>;
+type Listed<V> = Result<BTreeMap<ObjectKey, V>, BoxError>;
+type List<V> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Listed<V>> + Send>> + Send + Sync>;
+
+impl Poll {
+    /// A poll every `interval` (at least 1 s) after the last one ended, and up to a tenth later, so
+    /// that replicas and restarts do not fall into step. `name` is in its reason, `poll NAME`, and
+    /// labels its metric.
+    pub fn every(interval: Duration, name: impl Into<String>) -> Self {
+        Self { name: name.into(), interval: interval.max(SHORTEST), deadline: DEADLINE }
+    }
+
+    /// How long one list may take before it is dropped and counts as failed. Default: 30 s.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+
+    /// With what the external system is listed: the values of all objects, by their keys. It is called
+    /// by one task, never twice at once. What it fails with is told in the log and in
+    /// `windlass_polls_total`; the next attempt comes after a delay that doubles from the interval to
+    /// 5 min.
+    pub fn list<V, F>(self, list: impl Fn() -> F + Send + Sync + 'static) -> Polled<V>
+    where
+        V: PartialEq + Send + Sync + 'static,
+        F: Future<Output = Result<BTreeMap<ObjectKey, V>, BoxError>> + Send + 'static,
+    {
+        let shared = Shared {
+            poll: self,
+            list: Box::new(move || Box::pin(list())),
+            state: Mutex::new(State { values: Arc::default(), is_listed: false, error: None }),
+            is_wired: AtomicBool::new(false),
+            asked: Notify::new(),
+        };
+        Polled { shared: Arc::new(shared) }
+    }
+}
+
+/// What a [`Poll`] has found, for reconciles to read; cheap to clone.
+///
+/// ```
+/// # use std::{collections::BTreeMap, time::Duration};
+/// # use windlass::controller::{Action, Context, Poll, Polled, Reconciler, Result, Wiring};
+/// # use windlass::resource::{ObjectKey, ResourceExt};
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # async fn all_records() -> std::result::Result<BTreeMap<ObjectKey, String>, std::io::Error> { Ok(BTreeMap::new()) }
+/// struct Sites { dns: Polled<String> }
+///
+/// impl Reconciler for Sites {
+///     type Object = ConfigMap;
+///     async fn reconcile(&self, site: &ConfigMap, _: &Context<Self>) -> Result {
+///         let record = self.dns.get(&site.key());
+///         # let _ = record;
+///         Ok(Action::done())
+///     }
+/// }
+///
+/// let dns = Poll::every(Duration::from_secs(30), "dns").list(|| async { Ok(all_records().await?) });
+/// let controller = Wiring::<Sites>::new().polls(&dns).build(Sites { dns });
+/// ```
+///
+/// - The first list is waited for before the first reconcile, but not longer than its deadline. Until
+///   one has succeeded [`has_listed`](Self::has_listed) is false and every value is absent: do not
+///   take that for what the system says.
+/// - An error clears nothing: the last values stay.
+/// - It is polled while its one controller runs: not on replicas that do not lead.
+pub struct Polled<V> {
+    shared: Arc<Shared<V>>,
+}
+
+struct Shared<V> {
+    poll: Poll,
+    list: List<V>,
+    state: Mutex<State<V>>,
+    is_wired: AtomicBool,
+    /// Somebody wants it polled now.
+    asked: Notify,
+}
+
+struct State<V> {
+    values: Arc<Values<V>>,
+    is_listed: bool,
+    error: Option<Arc<str>>,
+}
+
+impl<V> Clone for Polled<V> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<V> fmt::Debug for Polled<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Polled")
+            .field("poll", &self.shared.poll)
+            .field("values", &self.shared.state.lock().values.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<V> Polled<V> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.poll.name
+    }
+
+    /// The value of an object, as of the last list that succeeded.
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<V>> {
+        self.values().get(key).cloned()
+    }
+
+    /// All values, as of the last list that succeeded.
+    pub fn values(&self) -> Arc<BTreeMap<ObjectKey, Arc<V>>> {
+        Arc::clone(&self.shared.state.lock().values)
+    }
+
+    /// Has a list succeeded since the process started?
+    pub fn has_listed(&self) -> bool {
+        self.shared.state.lock().is_listed
+    }
+
+    /// Why the last list failed; `None` when it succeeded.
+    pub fn error(&self) -> Option<Arc<str>> {
+        self.shared.state.lock().error.clone()
+    }
+
+    /// Polls now instead of at the end of the interval; a poll that runs is followed by another one.
+    pub fn refresh(&self) {
+        self.shared.asked.notify_one();
+    }
+}
+
+impl<V: PartialEq + Send + Sync + 'static> Polled<V> {
+    /// For a controller; `None` when it has one already.
+    pub(super) fn pump(&self, reason: Reason) -> Option<Arc<dyn Pump>> {
+        let shared = Arc::clone(&self.shared);
+        let is_free = !shared.is_wired.swap(true, Ordering::SeqCst);
+        is_free
+            .then(|| Arc::new(Poller { shared, reason, failures: Mutex::new(0) }) as Arc<dyn Pump>)
+    }
+}
+
+/// A poll at work.
+struct Poller<V> {
+    shared: Arc<Shared<V>>,
+    reason: Reason,
+    /// In a row.
+    failures: Mutex<u32>,
+}
+
+impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
+    fn prepare(self: Arc<Self>, run: PumpRun) -> Pumping {
+        Box::pin(async move { self.once(&run).await })
+    }
+
+    fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
+        Box::pin(async move {
+            loop {
+                let wait = self.wait(&run);
+                tokio::select! {
+                    biased;
+                    () = self.shared.asked.notified() => {}
+                    () = run.seams.clock.sleep(wait) => {}
+                }
+                self.once(&run).await;
+            }
+        })
+    }
+}
+
+impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
+    /// Until the next poll.
+    fn wait(&self, run: &PumpRun) -> Duration {
+        let interval = self.shared.poll.interval;
+        let jitter = |bound| run.seams.entropy.jitter(bound);
+        match *self.failures.lock() {
+            0 => interval + jitter(interval / 10),
+            failures => {
+                let factor = 1_u32.checked_shl(failures - 1).unwrap_or(u32::MAX);
+                let bound = interval.saturating_mul(factor).min(LONGEST_BACKOFF.max(interval));
+                bound / 2 + jitter(bound / 2)
+            }
+        }
+    }
+
+    /// One list, whatever it comes to.
+    async fn once(&self, run: &PumpRun) {
+        let Poll { name, deadline, .. } = &self.shared.poll;
+        let listing = caught(async { (self.shared.list)().await });
+        let (result, trouble) = match run.seams.clock.within(*deadline, listing).await {
+            Some(Ok(Ok(values))) => {
+                self.take(values, run);
+                ("success", None)
+            }
+            Some(Ok(Err(error))) => ("error", Some(with_causes(&*error))),
+            Some(Err(panic)) => ("panic", Some(format!("it panicked: {}", panic_text(&*panic)))),
+            None => ("timeout", Some(format!("it took longer than {deadline:?}"))),
+        };
+        run.seams.metrics.count(&names::POLLS, &[&run.controller, name, result], 1);
+        let mut failures = self.failures.lock();
+        *failures = if trouble.is_some() { failures.saturating_add(1) } else { 0 };
+        let failures = *failures;
+        let trouble: Option<Arc<str>> = trouble.map(Arc::from);
+        if let Some(error) = &trouble {
+            tracing::warn!(controller = %run.controller, poll = name, failures, %error,
+                "a poll failed; the values of the last one stay");
+        }
+        self.shared.state.lock().error = trouble;
+    }
+
+    /// Keeps what was listed and wakes whom it concerns.
+    fn take(&self, listed: BTreeMap<ObjectKey, V>, run: &PumpRun) {
+        // Nobody else writes it. User code compares and drops values: not under the lock.
+        let before = Arc::clone(&self.shared.state.lock().values);
+        let mut concerned: Vec<ObjectKey> = Vec::new();
+        let mut values = BTreeMap::new();
+        for (key, value) in listed {
+            let same = before.get(&key).filter(|before| ***before == value);
+            let value = same.map_or_else(|| Arc::new(value), Arc::clone);
+            if before.get(&key).is_none_or(|before| !Arc::ptr_eq(before, &value)) {
+                concerned.push(key.clone());
+            }
+            values.insert(key, value);
+        }
+        concerned.extend(before.keys().filter(|key| !values.contains_key(key)).cloned());
+        let values = Arc::new(values);
+        {
+            let mut state = self.shared.state.lock();
+            state.values = values;
+            state.is_listed = true;
+        }
+        // An object that is created later is reconciled for that.
+        concerned.retain(|key| run.objects.has(key));
+        run.feed.wake_all(concerned, self.reason);
+    }
+}
+
+/// An error and its causes in one line.
+fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}

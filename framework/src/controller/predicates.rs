@@ -1,0 +1,240 @@
+//! Which changes are worth a reconcile.
+//!
+//! A [`Predicate`] sees the old and the new state of an object and says whether the change counts.
+//! They are combined with [`and`](Predicate::and), [`or`](Predicate::or) and [`not`](Predicate::not)
+//! and wired per source: [`Wiring::when`](super::Wiring::when) for the reconciled kind,
+//! [`owns_when`](super::Wiring::owns_when) and [`watches_when`](super::Wiring::watches_when) for
+//! others. Those of this module read metadata and bytes where they stand and decode nothing.
+//!
+//! ```
+//! # use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
+//! # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+//! # struct Sites;
+//! # impl Reconciler for Sites {
+//! #     type Object = Deployment;
+//! #     async fn reconcile(&self, _: &Deployment, _: &Context<Self>) -> Result { Ok(Action::done()) }
+//! # }
+//! use windlass::controller::predicates::{field_changed, generation_changed, labels_changed};
+//! let wiring = Wiring::<Sites>::new()
+//!     .when(generation_changed().or(labels_changed()))
+//!     .owns_when::<ConfigMap>(field_changed(&["data", "host"]));
+//! # let _ = wiring;
+//! ```
+//!
+//! They behave as controller-runtime's of the same names: what compares two states lets creations and
+//! deletions pass. Absent: events without an object (controller-runtime's `Generic`); a
+//! [`Trigger`](super::Trigger) names keys, and no predicate is asked about them.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use crate::informer::Change;
+use crate::panics::panic_text;
+use crate::resource::{Resource, Selector};
+use crate::store::{Cached, Event};
+use crate::wire::object_at_path;
+
+type Test<K> = Arc<dyn Fn(&Change<K>) -> bool + Send + Sync>;
+
+/// Which changes of a kind `K` are worth a reconcile; cheap to clone.
+///
+/// Its `Debug` reads as it was written: `(generation_changed or labels_changed)`.
+pub struct Predicate<K> {
+    test: Test<K>,
+    /// Only the framework's own code, which returns at once.
+    is_quick: bool,
+    text: Arc<str>,
+}
+
+impl<K> Clone for Predicate<K> {
+    fn clone(&self) -> Self {
+        let (test, text) = (Arc::clone(&self.test), Arc::clone(&self.text));
+        Self { test, is_quick: self.is_quick, text }
+    }
+}
+
+impl<K> fmt::Debug for Predicate<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<K: Resource> Predicate<K> {
+    /// One of your own: `true` lets the change pass. It is asked on a task of its own, in the order of
+    /// the changes of an object, and may take its time; while it does, only its source waits. Of an
+    /// object that changes faster than it answers it sees the first and the latest changes and, in
+    /// between, sums of them. When it panics, the change passes.
+    pub fn new(test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
+        let guarded = move |change: &Change<K>| {
+            catch_unwind(AssertUnwindSafe(|| test(change))).unwrap_or_else(|panic| {
+                let text = panic_text(&*panic);
+                tracing::error!(object = %change.key(), "a predicate panicked, and the change passes: {text}");
+                true
+            })
+        };
+        Self { test: Arc::new(guarded), is_quick: false, text: "custom".into() }
+    }
+
+    fn quick(
+        text: impl Into<Arc<str>>,
+        test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self { test: Arc::new(test), is_quick: true, text: text.into() }
+    }
+
+    /// One that lets creations and deletions pass, and updates if `differ` says so.
+    fn on_update(
+        text: impl Into<Arc<str>>,
+        differ: impl Fn(&Cached<K>, &Cached<K>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self::quick(text, move |change| match change {
+            Change::Updated { old, new } => differ(old, new),
+            Change::Added { .. } | Change::Deleted { .. } => true,
+        })
+    }
+
+    /// One about an object rather than a change: an update passes when the old or the new state
+    /// does.
+    fn on_state(
+        text: impl Into<Arc<str>>,
+        fits: impl Fn(&Cached<K>) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        Self::quick(text, move |change| match change {
+            Change::Updated { old, new } => fits(new) || fits(old),
+            Change::Added { new, .. } => fits(new),
+            Change::Deleted { last, .. } => fits(last),
+        })
+    }
+
+    /// Passes what both let pass. The second is asked only when the first does.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let text = format!("({} and {})", self.text, other.text).into();
+        let is_quick = self.is_quick && other.is_quick;
+        let (one, two) = (self.test, other.test);
+        Self { test: Arc::new(move |change| one(change) && two(change)), is_quick, text }
+    }
+
+    /// Passes what either lets pass. The second is asked only when the first does not.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        let text = format!("({} or {})", self.text, other.text).into();
+        let is_quick = self.is_quick && other.is_quick;
+        let (one, two) = (self.test, other.test);
+        Self { test: Arc::new(move |change| one(change) || two(change)), is_quick, text }
+    }
+
+    /// Passes what this one does not. Of a predicate that compares two states that is neither a
+    /// creation nor a deletion.
+    #[must_use]
+    #[expect(clippy::should_implement_trait, reason = "it reads like its neighbours")]
+    pub fn not(self) -> Self {
+        let text = format!("not {}", self.text).into();
+        let (test, is_quick) = (self.test, self.is_quick);
+        Self { test: Arc::new(move |change| !test(change)), is_quick, text }
+    }
+
+    /// Does it let this change pass?
+    pub fn passes(&self, change: &Change<K>) -> bool {
+        (self.test)(change)
+    }
+
+    pub(super) fn passes_event(&self, event: &Event) -> bool {
+        self.passes(&Change::of(event))
+    }
+
+    pub(super) fn is_quick(&self) -> bool {
+        self.is_quick
+    }
+}
+
+/// Another generation: somebody changed the spec, not the status and not metadata. An object that is
+/// marked for deletion gets another one, too.
+///
+/// Kinds without a generation (a ConfigMap, a Secret) pass with every change; controller-runtime drops
+/// all of theirs. So do resyncs that a cache was asked for: they are dropped, as nothing changed.
+pub fn generation_changed<K: Resource>() -> Predicate<K> {
+    Predicate::on_update("generation_changed", |old, new| {
+        let generation = new.head().generation();
+        let has_none = generation == 0 && !old.is_same(new);
+        has_none || generation != old.head().generation() || !is_one(old, new)
+    })
+}
+
+/// Other labels.
+pub fn labels_changed<K: Resource>() -> Predicate<K> {
+    Predicate::on_update("labels_changed", |old, new| {
+        !old.head().labels().eq(new.head().labels()) || !is_one(old, new)
+    })
+}
+
+/// Other annotations. A cache that keeps values whose type has none does not see them.
+pub fn annotations_changed<K: Resource>() -> Predicate<K> {
+    differs_at("annotations_changed".into(), &["metadata", "annotations"])
+}
+
+/// Another resourceVersion: everything but resyncs.
+pub fn resource_version_changed<K: Resource>() -> Predicate<K> {
+    Predicate::on_update("resource_version_changed", |old, new| {
+        old.head().resource_version() != new.head().resource_version()
+    })
+}
+
+/// Another value at `path`, such as `&["spec", "host"]`: names as in the JSON, through objects only;
+/// what is there may be a list or an object. Compared as the API server wrote it, without decoding; a
+/// field that comes or goes has changed.
+///
+/// It reads what the cache keeps: of a cache of metadata nothing but metadata, of a projection the
+/// fields that it has.
+pub fn field_changed<K: Resource>(path: &'static [&'static str]) -> Predicate<K> {
+    differs_at(format!("field_changed({})", path.join(".")), path)
+}
+
+/// Only deletions: the object is marked for deletion, is first seen so, or is gone.
+pub fn deletion<K: Resource>() -> Predicate<K> {
+    Predicate::quick("deletion", |change| match change {
+        Change::Added { new, .. } => new.head().is_terminating(),
+        Change::Updated { old, new } => {
+            new.head().is_terminating() && !(old.head().is_terminating() && is_one(old, new))
+        }
+        Change::Deleted { .. } => true,
+    })
+}
+
+/// Only objects in that namespace.
+pub fn namespace<K: Resource>(name: impl Into<String>) -> Predicate<K> {
+    let name = name.into();
+    Predicate::on_state(format!("namespace({name})"), move |object| {
+        object.key().namespace() == Some(&name)
+    })
+}
+
+/// Only objects of that name.
+pub fn name<K: Resource>(name: impl Into<String>) -> Predicate<K> {
+    let name = name.into();
+    Predicate::on_state(format!("name({name})"), move |object| object.key().name() == name)
+}
+
+/// Only objects whose labels match; a change passes also when only the old labels do.
+pub fn labelled<K: Resource>(selector: Selector) -> Predicate<K> {
+    Predicate::on_state(format!("labelled({selector})"), move |object| {
+        let head = object.head();
+        selector.matches_with(&|key| head.label(key))
+    })
+}
+
+fn differs_at<K: Resource>(text: String, path: &'static [&'static str]) -> Predicate<K> {
+    Predicate::on_update(text, move |old, new| {
+        if old.is_same(new) {
+            return false;
+        }
+        let (old_bytes, new_bytes) = (old.raw(), new.raw());
+        object_at_path(&old_bytes, path) != object_at_path(&new_bytes, path) || !is_one(old, new)
+    })
+}
+
+/// Two states of one object, and not of one that took another's name?
+fn is_one<K: Resource>(old: &Cached<K>, new: &Cached<K>) -> bool {
+    old.head().uid() == new.head().uid()
+}

@@ -1,0 +1,199 @@
+//! Why an object is reconciled: every reason since it was last looked at, by name.
+//!
+//! A reconcile is told which object, never which event: two changes may be one reconcile, and a
+//! restart is a reconcile without any. So reasons are for people who ask what keeps an operator busy,
+//! and for work that one source alone makes necessary; what is right follows from the objects.
+//!
+//! Each reason is a bit, and adds of one key merge by `or`: to remember them costs nothing. Absent:
+//! which event it was, and in what order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::workqueue::Adding;
+
+/// A controller tells so many reasons apart; sources beyond share the last one.
+const MOST: usize = 64;
+/// What sources beyond the last bit are called together.
+const FURTHER: &str = "a further source";
+
+/// One reason: a bit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reason(u8);
+
+impl Reason {
+    /// It was there when the controller started, or when its cache first showed it.
+    pub(super) const STARTED: Self = Self(0);
+    /// It came, or it changed.
+    pub(super) const CHANGED: Self = Self(1);
+    /// It went, and came again.
+    pub(super) const DELETED: Self = Self(2);
+    /// The cache, or the controller's own period, shows it again though nothing changed.
+    pub(super) const RESYNC: Self = Self(3);
+    /// Its last reconcile asked for this one.
+    pub(super) const REQUEUE: Self = Self(4);
+    /// Its last reconcile failed.
+    pub(super) const RETRY: Self = Self(5);
+    /// [`Context::requeue`](super::Context::requeue).
+    pub(super) const ASKED: Self = Self(6);
+    /// The namespace that it waited for came or went.
+    pub(super) const NAMESPACE: Self = Self(7);
+
+    /// The names of those above.
+    const FIXED: [&'static str; 8] = [
+        "started",
+        "changed",
+        "deleted",
+        "resync",
+        "requeue",
+        "retry",
+        "asked by another reconcile",
+        "namespace",
+    ];
+
+    /// As the queue keeps it.
+    pub(super) fn bit(self) -> u64 {
+        1 << self.0
+    }
+
+    /// An add for this reason.
+    pub(super) fn adding(self) -> Adding {
+        Adding::new().reasons(self.bit())
+    }
+}
+
+/// The names of one controller's reasons.
+#[derive(Clone, Debug)]
+pub(super) struct Names(Vec<String>);
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(Reason::FIXED.map(str::to_owned).into())
+    }
+}
+
+impl Names {
+    /// A reason of that name; an old one if the name is known.
+    pub(super) fn add(&mut self, name: impl Into<String>) -> Reason {
+        let name = name.into();
+        let known = self.0.iter().position(|known| *known == name);
+        let place = known.unwrap_or_else(|| {
+            match self.0.len() {
+                few if few < MOST - 1 => self.0.push(name),
+                few if few < MOST => self.0.push(FURTHER.to_owned()),
+                _ => {}
+            }
+            self.0.len() - 1
+        });
+        Reason(u8::try_from(place).unwrap_or(u8::MAX))
+    }
+}
+
+/// Why an object is reconciled: all reasons that came together since it was last looked at. A set of
+/// names; cheap to clone.
+///
+/// - `started`: it was there when the controller started; `changed`: it came or it changed;
+///   `deleted`: it went before it came again; `resync`: its period is over.
+/// - `requeue`: its last reconcile asked for it; `retry`: its last reconcile failed;
+///   `asked by another reconcile`: [`Context::requeue`](super::Context::requeue); `namespace`: one
+///   that it waited for came or went.
+/// - `owned deployments.apps`, `watched configmaps`, `trigger NAME`, `poll NAME`, `timer NAME`: that
+///   source.
+///
+/// A change can be told twice, once in each of two reconciles, and a restart forgets all reasons:
+/// nothing that must be done may hang on one.
+#[derive(Clone)]
+pub struct Reasons {
+    bits: u64,
+    names: Arc<Names>,
+}
+
+impl Reasons {
+    pub(super) fn of(bits: u64, names: &Arc<Names>) -> Self {
+        Self { bits, names: Arc::clone(names) }
+    }
+
+    /// Is that name among them? `false` also for a name that the controller does not have.
+    pub fn contains(&self, name: &str) -> bool {
+        self.iter().any(|known| known == name)
+    }
+
+    /// Their names: the controller's own first, then its sources in the order of their wiring.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let named = self.names.0.iter().enumerate();
+        named.filter(|(place, _)| self.bits >> place & 1 == 1).map(|(_, name)| &**name)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.iter().count()
+    }
+
+    /// Is no reason known?
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// The names, with commas.
+impl fmt::Display for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, name) in self.iter().enumerate() {
+            if at > 0 {
+                f.write_str(", ")?;
+            }
+            f.write_str(name)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for Reasons {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Reasons {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_named_in_the_order_of_their_wiring() {
+        let mut names = Names::default();
+        let owned = names.add("owned deployments.apps");
+        let watched = names.add("watched configmaps");
+        let bits = watched.bit() | Reason::CHANGED.bit() | owned.bit();
+        let reasons = Reasons::of(bits, &Arc::new(names));
+        assert_eq!(reasons.to_string(), "changed, owned deployments.apps, watched configmaps");
+        assert_eq!(reasons.len(), 3);
+        assert!(reasons.contains("changed") && !reasons.contains("retry"));
+        assert!(!reasons.contains("no such source"));
+    }
+
+    #[test]
+    fn one_name_is_one_reason() {
+        let mut names = Names::default();
+        assert_eq!(names.add("watched secrets"), names.add("watched secrets"));
+        assert_eq!(names.add("retry"), Reason::RETRY);
+    }
+
+    #[test]
+    fn sources_beyond_the_last_bit_share_it() {
+        let mut names = Names::default();
+        let reasons: Vec<_> = (0..100).map(|n| names.add(format!("trigger {n}"))).collect();
+        let all = reasons.iter().fold(0, |bits, reason| bits | reason.bit());
+        assert_eq!(all.count_ones() as usize, MOST - Reason::FIXED.len());
+        assert_eq!(reasons[99], reasons[60]);
+        let told = Reasons::of(reasons[99].bit(), &Arc::new(names));
+        assert_eq!(told.to_string(), FURTHER);
+    }
+}

@@ -1,0 +1,84 @@
+//! What an object gets, keeps, and what a restart or a panic does to it.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn an_object_gets_its_child_its_condition_and_an_event() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let running = world.run(plain(&sites)).await;
+    let site = world.create("home", "a.example").await;
+    running.settled().await;
+    let map = world.maps().get("home").await.expect("the child");
+    let owner = &map.metadata.owner_references.as_ref().expect("an owner")[0];
+    assert_eq!((owner.uid.as_str(), owner.controller), (site.uid(), Some(true)));
+    assert_eq!(map.data.expect("data")["host"], "a.example");
+    let status = world.sites().get("home").await.expect("it is there").status.expect("a status");
+    assert!(status.conditions.is_met("Ready"));
+    assert_eq!(status.conditions[0].observed_generation, Some(1));
+    assert_eq!(status.seen, Some(1));
+    let events = world.client.namespace::<Event>("shop").list().await.expect("events").items;
+    let notes: Vec<_> = events.iter().filter_map(|event| event.note.as_deref()).collect();
+    assert_eq!(notes, ["host a.example"]);
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_vanishes_or_is_changed_is_put_right() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let running = world.run(plain(&sites)).await;
+    world.create("home", "a.example").await;
+    running.settled().await;
+    world.maps().delete("home").await.expect("deleted");
+    running.settled().await;
+    assert!(world.maps().get_opt("home").await.expect("an answer").is_some(), "it is back");
+    let patch = Patch::Merge(json!({ "data": { "host": "b.example" } }));
+    world.maps().patch("home", patch).await.expect("patched");
+    running.settled().await;
+    let map = world.maps().get("home").await.expect("the child");
+    assert_eq!(map.data.expect("data")["host"], "a.example");
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_nothing_would_change_nothing_is_written() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let running = world.run(plain(&sites)).await;
+    world.create("home", "a.example").await;
+    running.settled().await;
+    let runs = sites.runs("home");
+    assert!(runs <= 2, "own writes wake nobody: {:?}", sites.log.lock());
+    world.writes();
+    world.patch("home", json!({ "metadata": { "labels": { "touched": "yes" } } })).await;
+    running.settled().await;
+    assert_eq!(sites.runs("home"), runs + 1);
+    assert_eq!(world.writes(), ["patch sites/"], "only the test's own write");
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_every_object_is_reconciled_and_nothing_is_changed() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let running = world.run(plain(&sites)).await;
+    world.create("home", "a.example").await;
+    running.settled().await;
+    assert!(running.stop().await);
+    let before = world.maps().get("home").await.expect("the child");
+    let again = Sites::default();
+    let running = world.run(plain(&again)).await;
+    assert_eq!(again.runs("home"), 1);
+    let after = world.maps().get("home").await.expect("the child");
+    assert_eq!(before.resource_version(), after.resource_version());
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciler_that_panics_takes_no_other_object_down() {
+    let (world, sites) = (World::start().await, Sites::default());
+    let running = world.run(plain(&sites)).await;
+    world.create("bad", "panics").await;
+    world.create("good", "a.example").await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert!(world.maps().get_opt("good").await.expect("an answer").is_some());
+    assert!(world.counted(&names::RECONCILE_PANICS) > 3);
+    world.patch("bad", json!({ "spec": { "host": "fine" } })).await;
+    running.settled().await;
+    assert!(world.maps().get_opt("bad").await.expect("an answer").is_some());
+}

@@ -1,0 +1,271 @@
+//! What wakes objects from outside of the cluster: triggers, polls, timers.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+use crate::controller::{Poll, Polled, Timer, Trigger};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new(Some("shop"), name)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_triggered_object_is_reconciled_and_one_that_does_not_exist_is_counted() {
+    let (world, notes) = (World::start().await, Noting::default());
+    let trigger = Trigger::new("hook");
+    let wiring = Wiring::<Noting>::new().triggered_by(&trigger);
+    let running = world.run(wiring.build(notes.clone())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    notes.noted();
+    trigger.send(key("home")).await;
+    trigger.try_send(key("nobody")).expect("there is room");
+    running.settled().await;
+    assert_eq!(notes.noted(), ["home: trigger hook"]);
+    let metrics = &world.client.seams().metrics;
+    let keys = |result| metrics.counted(&names::TRIGGER_KEYS, &["site", "hook", result]);
+    assert_eq!((keys("added"), keys("absent")), (1, 1));
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_sent_before_the_start_is_held_and_what_is_too_much_is_refused() {
+    let (world, notes) = (World::start().await, Noting::default());
+    world.create("home", "a").await;
+    world.create("other", "a").await;
+    let trigger = Trigger::with_capacity("hook", 2);
+    trigger.try_send(key("home")).expect("there is room");
+    let wiring = Wiring::<Noting>::new().triggered_by(&trigger);
+    trigger.try_send(key("home")).expect("the same once more");
+    trigger.try_send(key("other")).expect("there is room");
+    let refused = trigger.try_send(key("third")).unwrap_err().to_string();
+    for part in ["trigger hook cannot take shop/third", "holds 2 keys"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    let sending = tokio::spawn({
+        let trigger = trigger.clone();
+        async move { trigger.send(key("third")).await }
+    });
+    tokio::time::sleep(SECOND).await;
+    assert!(!sending.is_finished());
+    let running = world.run(wiring.build(notes.clone())).await;
+    sending.await.expect("there is room now");
+    let mut noted = notes.noted();
+    noted.sort();
+    assert_eq!(noted, ["home: started, trigger hook", "other: started, trigger hook"]);
+    running.stop().await;
+}
+
+/// A run is a term of leadership.
+#[tokio::test(start_paused = true)]
+async fn a_trigger_goes_on_between_two_runs_and_tells_every_controller() {
+    let (world, one, two) = (World::start().await, Noting::default(), Noting::default());
+    world.create("home", "a").await;
+    let trigger = Trigger::new("hook");
+    let other = Wiring::<Noting>::new().name("other").triggered_by(&trigger).build(two.clone());
+    let other = world.run(other).await;
+    let handle = Wiring::<Noting>::new().triggered_by(&trigger).build(one.clone());
+    let informers = InformerRegistry::new(world.client.clone(), vec![]);
+    handle.attach(&informers).expect("it can be wired so");
+    let stop = CancellationToken::new();
+    tokio::spawn({
+        let (informers, stop) = (informers.clone(), stop.clone());
+        async move { informers.run(stop).await }
+    });
+    informers.synced().await;
+    for term in 0..2 {
+        trigger.send(key("home")).await;
+        let ended = CancellationToken::new();
+        let run = ControllerRun {
+            client: world.client.clone(),
+            informers: informers.clone(),
+            stop: ended.clone(),
+            drain: SECOND,
+        };
+        let handle = Arc::clone(&handle);
+        let work = tokio::spawn(async move { handle.run(run).await });
+        tokio::time::sleep(SECOND).await;
+        ended.cancel();
+        assert!(work.await.expect("no panic"));
+        let reasons = if term == 0 { "started, trigger hook" } else { "trigger hook" };
+        assert_eq!(one.noted(), [format!("home: {reasons}")]);
+    }
+    assert_eq!(two.noted(), ["home: started", "home: trigger hook", "home: trigger hook"]);
+    stop.cancel();
+    other.stop().await;
+}
+
+/// An external system: what it lists, and how it behaves.
+#[derive(Clone, Default)]
+struct Outside {
+    values: Arc<Mutex<BTreeMap<ObjectKey, u32>>>,
+    lists: Arc<AtomicU32>,
+    fails: Arc<AtomicBool>,
+    hangs: Arc<AtomicBool>,
+}
+
+impl Outside {
+    fn poll(&self) -> Polled<u32> {
+        let outside = self.clone();
+        Poll::every(30 * SECOND, "outside").deadline(5 * SECOND).list(move || {
+            let outside = outside.clone();
+            async move {
+                outside.lists.fetch_add(1, Ordering::SeqCst);
+                if outside.hangs.load(Ordering::SeqCst) {
+                    std::future::pending::<()>().await;
+                }
+                if outside.fails.load(Ordering::SeqCst) {
+                    return Err("the outside system is away".into());
+                }
+                Ok(outside.values.lock().clone())
+            }
+        })
+    }
+
+    fn set(&self, name: &str, value: u32) {
+        self.values.lock().insert(key(name), value);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_wakes_those_whose_value_came_changed_or_went() {
+    let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
+    for name in ["one", "two", "three"] {
+        world.create(name, "a").await;
+    }
+    outside.set("one", 1);
+    outside.set("nobody", 1);
+    let polled = outside.poll();
+    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    let mut first = notes.noted();
+    first.sort();
+    assert_eq!(first, ["one: started, poll outside", "three: started", "two: started"]);
+    assert_eq!(polled.get(&key("one")).as_deref(), Some(&1), "listed before the first reconcile");
+    outside.set("two", 2);
+    tokio::time::sleep(40 * SECOND).await;
+    assert_eq!(notes.noted(), ["two: poll outside"]);
+    outside.set("one", 7);
+    outside.values.lock().remove(&key("two"));
+    polled.refresh();
+    running.settled().await;
+    let mut woken = notes.noted();
+    woken.sort();
+    assert_eq!(woken, ["one: poll outside", "two: poll outside"]);
+    assert_eq!(polled.get(&key("two")), None);
+    tokio::time::sleep(120 * SECOND).await;
+    assert!(notes.noted().is_empty(), "what stays the same wakes nobody");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_that_fails_or_hangs_keeps_its_values_and_comes_more_rarely() {
+    let (logged, _guard) = Captured::at(tracing::Level::WARN);
+    let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
+    world.create("one", "a").await;
+    outside.set("one", 1);
+    let polled = outside.poll();
+    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    notes.noted();
+    outside.fails.store(true, Ordering::SeqCst);
+    let before = outside.lists.load(Ordering::SeqCst);
+    tokio::time::sleep(1800 * SECOND).await;
+    let tries = outside.lists.load(Ordering::SeqCst) - before;
+    assert!((6..=16).contains(&tries), "{tries} tries in half an hour");
+    assert_eq!(polled.get(&key("one")).as_deref(), Some(&1));
+    assert!(polled.has_listed() && polled.error().is_some_and(|error| error.contains("is away")));
+    let polls = |result| {
+        let labels = ["site", "outside", result];
+        world.client.seams().metrics.counted(&names::POLLS, &labels)
+    };
+    assert_eq!(polls("error"), u64::from(tries));
+    assert!(!logged.with("a poll failed").is_empty());
+    outside.fails.store(false, Ordering::SeqCst);
+    outside.hangs.store(true, Ordering::SeqCst);
+    tokio::time::sleep(1800 * SECOND).await;
+    assert!(polls("timeout") > 1, "it is dropped and tried again");
+    outside.hangs.store(false, Ordering::SeqCst);
+    outside.set("one", 2);
+    tokio::time::sleep(310 * SECOND).await;
+    assert_eq!(notes.noted(), ["one: poll outside"]);
+    assert_eq!(polled.error(), None);
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_list_is_not_waited_for_longer_than_its_deadline() {
+    let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
+    world.create("one", "a").await;
+    outside.hangs.store(true, Ordering::SeqCst);
+    let polled = outside.poll();
+    let handle = Wiring::<Noting>::new().polls(&polled).build(notes.clone());
+    let running = world.start_only(handle).await;
+    tokio::time::sleep(4 * SECOND).await;
+    assert!(notes.noted().is_empty());
+    tokio::time::sleep(2 * SECOND).await;
+    assert_eq!(notes.noted(), ["one: started"]);
+    assert!(!polled.has_listed());
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_with_two_controllers_is_refused() {
+    let (world, polled) = (World::start().await, Outside::default().poll());
+    let _first = Wiring::<Noting>::new().polls(&polled).build(Noting::default());
+    let second = Wiring::<Noting>::new().polls(&polled).build(Noting::default());
+    let informers = InformerRegistry::new(world.client.clone(), vec![]);
+    let refused = second.attach(&informers).unwrap_err();
+    assert_eq!(refused.kind(), crate::ErrorKind::Usage);
+    assert!(refused.to_string().contains("poll outside"), "{refused}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_wakes_each_object_at_its_interval_and_ends_with_it() {
+    let (world, notes) = (World::start().await, Noting::default());
+    let timer = Timer::every(60 * SECOND, "probe").initial_delay(5 * SECOND);
+    let running = world.run(Wiring::<Noting>::new().timer(timer).build(notes.clone())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    assert_eq!(notes.noted(), ["home: changed"]);
+    tokio::time::sleep(12 * SECOND).await;
+    assert_eq!(notes.noted(), ["home: timer probe"], "the initial delay");
+    // Other reconciles do not move it.
+    tokio::time::sleep(40 * SECOND).await;
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    running.settled().await;
+    assert_eq!(notes.noted(), ["home: changed"]);
+    tokio::time::sleep(20 * SECOND).await;
+    assert_eq!(notes.noted(), ["home: timer probe"]);
+    tokio::time::sleep(660 * SECOND).await;
+    let rung = notes.noted().len();
+    assert!((9..=11).contains(&rung), "{rung} times in eleven minutes");
+    world.sites().delete("home").await.expect("deleted");
+    running.settled().await;
+    notes.noted();
+    let reconciles = running.handle.state().reconciles;
+    tokio::time::sleep(660 * SECOND).await;
+    assert_eq!(running.handle.state().reconciles, reconciles, "not even looked up");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_timer_waits_until_the_spec_was_left_alone() {
+    let (world, notes) = (World::start().await, Noting::default());
+    let timer = Timer::every(60 * SECOND, "settle").initial_delay(SECOND).idle(30 * SECOND);
+    let running = world.run(Wiring::<Noting>::new().timer(timer).build(notes.clone())).await;
+    world.create("home", "a").await;
+    for n in 0..4 {
+        tokio::time::sleep(20 * SECOND).await;
+        world.patch("home", json!({ "spec": { "host": format!("h{n}") } })).await;
+    }
+    // Metadata are not the spec.
+    tokio::time::sleep(20 * SECOND).await;
+    world.patch("home", json!({ "metadata": { "labels": { "by": "us" } } })).await;
+    running.settled().await;
+    assert!(notes.noted().iter().all(|note| note == "home: changed"));
+    tokio::time::sleep(12 * SECOND).await;
+    assert_eq!(notes.noted(), ["home: timer settle"]);
+    running.stop().await;
+}

@@ -1,0 +1,199 @@
+//! Timers of single objects: reconciled at intervals, whether anything changed or not.
+//!
+//! kopf's timers: an interval, a first delay, and the wish to be left alone for a while before. A
+//! timer belongs to the object and not to a reconcile, so that other reconciles do not move it, as they
+//! move [`Action::requeue_after`](super::Action::requeue_after). It costs about 150 bytes per object,
+//! and one task per timer, however many objects there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::pump::{Pump, PumpRun, Pumping};
+use super::reasons::Reason;
+use super::sources::Attach;
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::informer::Registration;
+use crate::resource::{ObjectKey, Resource};
+use crate::store::Event;
+use crate::sync::{Mutex, Notify};
+
+/// The shortest interval.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// Has each object reconciled at intervals, for the reason `timer NAME`.
+///
+/// ```
+/// # use std::time::Duration;
+/// use windlass::controller::Timer;
+/// let probe = Timer::every(Duration::from_secs(60), "probe")
+///     .initial_delay(Duration::from_secs(5))
+///     .idle(Duration::from_secs(10));
+/// # let _ = probe;
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a timer does nothing before a controller is wired to it"]
+pub struct Timer {
+    name: String,
+    interval: Duration,
+    initial_delay: Option<Duration>,
+    idle: Duration,
+}
+
+impl Timer {
+    /// Every `interval` (at least 1 s), and up to a tenth later, so that objects which came together do
+    /// not stay together.
+    pub fn every(interval: Duration, name: impl Into<String>) -> Self {
+        let interval = interval.max(SHORTEST);
+        Self { name: name.into(), interval, initial_delay: None, idle: Duration::ZERO }
+    }
+
+    /// The first time so long after the object was first seen (created, or found at the start of the
+    /// controller), and up to a tenth of the interval later. Default: the interval.
+    pub fn initial_delay(mut self, delay: Duration) -> Self {
+        self.initial_delay = Some(delay);
+        self
+    }
+
+    /// Only when the object's spec was left alone for so long; until then the timer waits. Of kinds
+    /// without a generation every change counts, also one of the controller's own. Default: zero, it
+    /// does not matter.
+    pub fn idle(mut self, idle: Duration) -> Self {
+        self.idle = idle;
+        self
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A timer of all objects of one controller.
+pub(super) struct Alarm {
+    timer: Timer,
+    reason: Reason,
+    times: Mutex<Times>,
+    /// The first time moved.
+    moved: Notify,
+}
+
+#[derive(Default)]
+struct Times {
+    objects: BTreeMap<ObjectKey, Entry>,
+    due: BTreeSet<(Instant, ObjectKey)>,
+}
+
+struct Entry {
+    due: Instant,
+    changed: Instant,
+}
+
+impl Alarm {
+    pub(super) fn new(timer: Timer, reason: Reason) -> Arc<Self> {
+        Arc::new(Self { timer, reason, times: Mutex::default(), moved: Notify::new() })
+    }
+
+    /// Learns of objects from now on.
+    pub(super) fn attach<K: Resource>(self: &Arc<Self>, at: &Attach<'_>) -> Registration {
+        let seams = at.informers.seams();
+        let (clock, entropy) = (seams.clock.clone(), seams.entropy.fork(&self.timer.name));
+        let alarm = Arc::clone(self);
+        at.informers.informer::<K>().listen().inline(Box::new(move |events| {
+            alarm.learn(events, &clock, &entropy);
+        }))
+    }
+
+    fn learn(&self, events: &[Event], clock: &Clock, entropy: &Entropy) {
+        let now = clock.now();
+        let mut times = self.times.lock();
+        let first = times.due.first().map(|(due, _)| *due);
+        for event in events {
+            match event {
+                Event::Added { new, .. } => {
+                    let delay = self.timer.initial_delay.unwrap_or(self.timer.interval);
+                    let due = later(now, delay + entropy.jitter(self.timer.interval / 10));
+                    times.forget(new.key());
+                    times.set(new.key(), Entry { due, changed: now });
+                }
+                Event::Updated { old, new } => {
+                    let (old, head) = (old.head(), new.head());
+                    let has_none =
+                        head.generation() == 0 && old.resource_version() != head.resource_version();
+                    if (has_none || old.generation() != head.generation())
+                        && let Some(entry) = times.objects.get_mut(new.key())
+                    {
+                        entry.changed = now;
+                    }
+                }
+                Event::Deleted { last, .. } => times.forget(last.key()),
+            }
+        }
+        let is_earlier = times.due.first().map(|(due, _)| *due) < first || first.is_none();
+        drop(times);
+        if is_earlier {
+            self.moved.notify_one();
+        }
+    }
+
+    /// Takes out what is due, and sets the next times; and when to look again.
+    fn ring(&self, now: Instant, entropy: &Entropy) -> (Vec<ObjectKey>, Option<Instant>) {
+        let mut rung = Vec::new();
+        let mut times = self.times.lock();
+        while let Some((due, key)) = times.due.first().filter(|(due, _)| *due <= now).cloned() {
+            times.due.remove(&(due, key.clone()));
+            let Some(entry) = times.objects.remove(&key) else { continue };
+            let quiet = later(entry.changed, self.timer.idle);
+            let due = if quiet > now {
+                quiet
+            } else {
+                rung.push(key.clone());
+                let interval = self.timer.interval;
+                later(now, interval + entropy.jitter(interval / 10))
+            };
+            times.set(&key, Entry { due, ..entry });
+        }
+        (rung, times.due.first().map(|(due, _)| *due))
+    }
+}
+
+/// `delay` after `instant`; a time that no clock can hold is a century.
+fn later(instant: Instant, delay: Duration) -> Instant {
+    let century = Duration::from_secs(100 * 365 * 24 * 3600);
+    instant.checked_add(delay).unwrap_or(instant + century)
+}
+
+impl Times {
+    fn set(&mut self, key: &ObjectKey, entry: Entry) {
+        self.due.insert((entry.due, key.clone()));
+        self.objects.insert(key.clone(), entry);
+    }
+
+    fn forget(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.objects.remove(key) {
+            self.due.remove(&(entry.due, key.clone()));
+        }
+    }
+}
+
+impl Pump for Alarm {
+    fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
+        Box::pin(async move {
+            let clock = &run.seams.clock;
+            loop {
+                let moved = self.moved.notified();
+                let (rung, next) = self.ring(clock.now(), &run.seams.entropy);
+                run.feed.ring(rung, self.reason);
+                let next = next.unwrap_or_else(|| clock.after(Duration::MAX));
+                tokio::select! {
+                    biased;
+                    () = moved => {}
+                    () = clock.sleep_until(next) => {}
+                }
+            }
+        })
+    }
+}

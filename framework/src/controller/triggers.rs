@@ -1,0 +1,254 @@
+//! Reconciles asked for from outside of the cluster: a webhook, a message queue, a signal.
+//!
+//! A [`Trigger`] takes keys from any task. Once a controller's cache is filled they go straight into
+//! its queue, where a key that waits already costs nothing; before that, and on the way to it, they
+//! are held. There is no task and no channel in between that could fall behind. Absent: payloads. A
+//! key says which object, and the reconcile reads what there is to know; values that come from
+//! outside are what [`Poll`](super::Poll) keeps.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock, Weak};
+
+use super::feed::{Feed, Objects};
+use super::pump::{Pump, PumpRun, Pumping};
+use super::reasons::Reason;
+use super::sources::Attach;
+use crate::error::{Error, ErrorKind};
+use crate::informer::Informer;
+use crate::metrics::CounterSeries;
+use crate::resource::{ObjectKey, Resource};
+use crate::sync::{Mutex, Notify};
+
+/// Different keys held before a controller can take them, unless said otherwise.
+const CAPACITY: usize = 1024;
+
+/// Has objects of kind `K` reconciled, from anywhere in the process; cheap to clone.
+///
+/// ```
+/// # use windlass::controller::{Action, Context, Reconciler, Result, Trigger, Wiring};
+/// # use windlass::resource::ObjectKey;
+/// # use k8s_openapi::api::core::v1::ConfigMap;
+/// # struct Sites;
+/// # impl Reconciler for Sites {
+/// #     type Object = ConfigMap;
+/// #     async fn reconcile(&self, _: &ConfigMap, _: &Context<Self>) -> Result { Ok(Action::done()) }
+/// # }
+/// let webhook = Trigger::new("webhook");
+/// let wiring = Wiring::<Sites>::new().triggered_by(&webhook);
+/// // Anywhere, at any time:
+/// webhook.try_send(ObjectKey::new(Some("shop"), "home"))?;
+/// # let _ = wiring;
+/// # Ok::<(), windlass::Error>(())
+/// ```
+///
+/// - Keys sent before the controller's cache is filled are held, each once. On a replica that does
+///   not lead they wait in the queue for the day it does.
+/// - A key of an object that does not exist is dropped: that is counted
+///   (`windlass_trigger_keys_total`), and logged at debug level. An object that is created later is
+///   reconciled for that.
+/// - Wired to several controllers, each is told.
+pub struct Trigger<K> {
+    shared: Arc<Shared>,
+    kind: PhantomData<fn() -> K>,
+}
+
+struct Shared {
+    name: String,
+    capacity: usize,
+    state: Mutex<State>,
+    /// There is room again.
+    room: Notify,
+}
+
+/// Who is told, and what came before anybody was.
+#[derive(Default)]
+struct State {
+    early: BTreeSet<ObjectKey>,
+    targets: Vec<Weak<Target>>,
+}
+
+/// One controller that a trigger is wired to.
+pub(super) struct Target {
+    shared: Arc<Shared>,
+    reason: Reason,
+    held: Mutex<BTreeSet<ObjectKey>>,
+    gate: OnceLock<Gate>,
+}
+
+/// The way into the controller's queue, once there is one.
+struct Gate {
+    feed: Feed,
+    objects: Box<dyn Objects>,
+    is_synced: Box<dyn Fn() -> bool + Send + Sync>,
+    added: CounterSeries,
+    absent: CounterSeries,
+}
+
+impl<K> Clone for Trigger<K> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), kind: PhantomData }
+    }
+}
+
+impl<K> fmt::Debug for Trigger<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let targets = self.shared.state.lock().targets.len();
+        f.debug_struct("Trigger")
+            .field("name", &self.shared.name)
+            .field("controllers", &targets)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K: Resource> Trigger<K> {
+    /// A trigger whose reason is `trigger NAME`. It holds 1024 keys until a controller can take them.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self::with_capacity(name, CAPACITY)
+    }
+
+    /// As [`new`](Self::new), holding so many keys, at least one.
+    pub fn with_capacity(name: impl Into<String>, capacity: usize) -> Self {
+        let shared = Shared {
+            name: name.into(),
+            capacity: capacity.max(1),
+            state: Mutex::default(),
+            room: Notify::new(),
+        };
+        Self { shared: Arc::new(shared), kind: PhantomData }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Has the object reconciled soon; waits while a controller that is not ready holds too many keys.
+    /// Several sends of one key before its reconcile are one.
+    ///
+    /// # Cancel safety
+    /// Safe: when it is dropped, of several controllers some may have been told.
+    pub async fn send(&self, key: ObjectKey) {
+        loop {
+            let mut room = std::pin::pin!(self.shared.room.notified());
+            room.as_mut().enable();
+            if self.shared.offer(&key) {
+                return;
+            }
+            room.await;
+        }
+    }
+
+    /// As [`send`](Self::send), without waiting.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Other`] when a controller that is not ready holds too many keys. Nothing is lost
+    /// when you drop the key then: a controller that becomes ready reconciles every object.
+    pub fn try_send(&self, key: ObjectKey) -> Result<(), Error> {
+        if self.shared.offer(&key) {
+            return Ok(());
+        }
+        let Shared { name, capacity, .. } = &*self.shared;
+        let text = format!(
+            "trigger {name} cannot take {key}: it holds {capacity} keys, as no controller that it is \
+             wired to has filled its cache yet; send it later, or drop it: at its start a controller \
+             reconciles every object"
+        );
+        Err(Error::new(ErrorKind::Other, text))
+    }
+
+    /// Wires it to a controller.
+    pub(super) fn target(&self, reason: Reason) -> Arc<Target> {
+        let shared = Arc::clone(&self.shared);
+        let mut state = self.shared.state.lock();
+        let held = Mutex::new(std::mem::take(&mut state.early));
+        let target = Arc::new(Target { shared, reason, held, gate: OnceLock::new() });
+        state.targets.push(Arc::downgrade(&target));
+        target
+    }
+}
+
+impl Shared {
+    /// Tells everybody; false when somebody holds too many keys.
+    fn offer(&self, key: &ObjectKey) -> bool {
+        let mut state = self.state.lock();
+        state.targets.retain(|target| target.strong_count() > 0);
+        if state.targets.is_empty() {
+            return hold(&mut state.early, key, self.capacity);
+        }
+        let targets: Vec<_> = state.targets.iter().filter_map(Weak::upgrade).collect();
+        drop(state);
+        // All are asked, whatever one of them says.
+        targets.iter().fold(true, |all, target| target.offer(key) && all)
+    }
+}
+
+/// False when there is no room for it.
+fn hold(held: &mut BTreeSet<ObjectKey>, key: &ObjectKey, capacity: usize) -> bool {
+    held.contains(key) || held.len() < capacity && held.insert(key.clone())
+}
+
+impl Target {
+    /// Takes the key into the controller's queue, or holds it; false when there is no room.
+    fn offer(&self, key: &ObjectKey) -> bool {
+        // Held first: whoever opens the gate meanwhile takes it.
+        let is_held = hold(&mut self.held.lock(), key, self.shared.capacity);
+        let Some(gate) = self.gate.get().filter(|gate| (gate.is_synced)()) else { return is_held };
+        let mut due = std::mem::take(&mut *self.held.lock());
+        if !is_held {
+            due.insert(key.clone());
+        }
+        self.pass(gate, due);
+        true
+    }
+
+    /// What was held goes into the queue; what does not exist, nowhere.
+    fn pass(&self, gate: &Gate, due: BTreeSet<ObjectKey>) {
+        let (keys, absent): (Vec<_>, Vec<_>) =
+            due.into_iter().partition(|key| gate.objects.has(key));
+        for key in &absent {
+            let trigger = &self.shared.name;
+            tracing::debug!(trigger, object = %key, "dropped: there is no such object");
+        }
+        gate.added.count(keys.len() as u64);
+        gate.absent.count(absent.len() as u64);
+        gate.feed.wake_all(keys, self.reason);
+        self.shared.room.notify_waiters();
+    }
+
+    /// The controller has a queue from now on.
+    pub(super) fn attach<K: Resource>(&self, at: &Attach<'_>) {
+        let informer: Informer<K> = at.informers.informer();
+        // Whoever sends must not keep the cache going when the controller is gone.
+        let objects = Box::new(informer.store().unheld());
+        let metrics = &at.informers.seams().metrics;
+        let keys = |result| {
+            let labels = [at.controller, &*self.shared.name, result];
+            metrics.counter(&crate::metrics::names::TRIGGER_KEYS, &labels)
+        };
+        let gate = Gate {
+            feed: at.feed.clone(),
+            objects,
+            is_synced: informer.sync_probe(),
+            added: keys("added"),
+            absent: keys("absent"),
+        };
+        // A second attempt to attach changes nothing.
+        let _ = self.gate.set(gate);
+    }
+}
+
+impl Pump for Target {
+    fn prepare(self: Arc<Self>, _: PumpRun) -> Pumping {
+        if let Some(gate) = self.gate.get() {
+            let due = std::mem::take(&mut *self.held.lock());
+            self.pass(gate, due);
+        }
+        Box::pin(std::future::ready(()))
+    }
+
+    fn run(self: Arc<Self>, _: PumpRun) -> Pumping {
+        Box::pin(std::future::ready(()))
+    }
+}

@@ -1,0 +1,138 @@
+//! What makes a controller look again, beyond changes of what it owns and watches.
+
+use std::time::Duration;
+
+use super::{Wiring, static_info};
+use crate::controller::polls::Polled;
+use crate::controller::predicates::Predicate;
+use crate::controller::pump::Pump;
+use crate::controller::resync::Resync;
+use crate::controller::timers::{Alarm, Timer};
+use crate::controller::triggers::Trigger;
+use crate::controller::{Reconciler, sources};
+use crate::error::{Error, ErrorKind};
+use crate::rbac;
+use crate::resource::{ObjectKey, Resource};
+use crate::store::{Cached, Index, IndexValue};
+
+impl<C: Reconciler> Wiring<C> {
+    /// Only changes of the reconciled kind that `predicate` lets pass reconcile an object. Called
+    /// again, both have to. See [`predicates`](crate::controller::predicates).
+    ///
+    /// An object that is marked for deletion is reconciled whatever a predicate says, and so is one
+    /// whose [pause](crate::controller::PAUSED) begins or ends. Resyncs, timers, triggers and polls
+    /// are not asked about.
+    pub fn when(mut self, predicate: Predicate<C::Object>) -> Self {
+        self.when = Some(match self.when.take() {
+            Some(before) => before.and(predicate),
+            None => predicate,
+        });
+        self
+    }
+
+    /// As [`owns`](Self::owns), for changes that `predicate` lets pass.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn owns_when<K: Resource>(mut self, predicate: Predicate<K>) -> Self {
+        let info = static_info::<K>();
+        let reason = self.names.add(format!("owned {}", info.group_resource()));
+        self.rules.extend(rbac::owned_rules(&info));
+        self.sources.push(sources::owned::<K>(self.info.clone(), reason, Some(predicate)));
+        self
+    }
+
+    /// As [`watches`](Self::watches), for changes that `predicate` lets pass.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn watches_when<K: Resource>(
+        mut self,
+        predicate: Predicate<K>,
+        mapper: fn(&Cached<K>) -> Vec<ObjectKey>,
+    ) -> Self {
+        let reason = self.watching::<K>();
+        self.sources.push(sources::watched::<K>(mapper, reason, Some(predicate)));
+        self
+    }
+
+    /// As [`watches_by`](Self::watches_by), for changes that `predicate` lets pass.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    #[track_caller]
+    pub fn watches_by_when<K: Resource, V: IndexValue>(
+        mut self,
+        predicate: Predicate<K>,
+        index: Index<C::Object, V>,
+    ) -> Self {
+        let reason = self.watching::<K>();
+        let source = sources::watched_by::<K, C::Object, V>(index, reason, Some(predicate));
+        self.sources.push(source);
+        self
+    }
+
+    /// Keys that are sent to `trigger` are reconciled.
+    pub fn triggered_by(mut self, trigger: &Trigger<C::Object>) -> Self {
+        let reason = self.names.add(format!("trigger {}", trigger.name()));
+        let target = trigger.target(reason);
+        self.pumps.push(target.clone());
+        self.sources.push(Box::new(move |at| {
+            target.attach::<C::Object>(at);
+            Ok(Vec::new())
+        }));
+        self
+    }
+
+    /// Objects whose value in `polled` comes, changes or goes are reconciled. A poll has one
+    /// controller: a second one that is wired to it does not start.
+    pub fn polls<V: PartialEq + Send + Sync + 'static>(mut self, polled: &Polled<V>) -> Self {
+        let reason = self.names.add(format!("poll {}", polled.name()));
+        match polled.pump(reason) {
+            Some(pump) => self.pumps.push(pump),
+            None => {
+                let text = format!(
+                    "poll {} is wired to a controller already: share its `Polled`, and wake the other \
+                     controller by a `Trigger`",
+                    polled.name()
+                );
+                self.sources
+                    .push(Box::new(move |_| Err(Error::new(ErrorKind::Usage, text.clone()))));
+            }
+        }
+        self
+    }
+
+    /// Each object is reconciled at intervals, whether anything changed or not.
+    pub fn timer(mut self, timer: Timer) -> Self {
+        let reason = self.names.add(format!("timer {}", timer.name()));
+        let alarm = Alarm::new(timer, reason);
+        let pump: std::sync::Arc<dyn Pump> = alarm.clone();
+        self.pumps.push(pump);
+        self.sources.push(Box::new(move |at| Ok(vec![alarm.attach::<C::Object>(at)])));
+        self
+    }
+
+    /// Every object is reconciled once per `period` (at least 1 s), though nothing changed: spread over
+    /// the period, and after what did change. Default: 10 h, controller-runtime's `SyncPeriod`.
+    pub fn resync(mut self, period: Duration) -> Self {
+        self.resync = Some(Resync::every(period));
+        self
+    }
+
+    /// No periodic resync.
+    pub fn without_resync(mut self) -> Self {
+        self.resync = None;
+        self
+    }
+
+    /// An object is reconciled once nothing concerned it for `quiet`, and at the latest after `most`:
+    /// a burst of changes is one reconcile. What was there at the start, retries, requeues and timers
+    /// are not waited with. Default: nothing is waited for.
+    pub fn debounce(mut self, quiet: Duration, most: Duration) -> Self {
+        self.debounce = Some((quiet, most));
+        self
+    }
+}

@@ -1,0 +1,140 @@
+//! A fence in the API server: it refuses writes of a process that does not hold the lease.
+//!
+//! The gate is asked before a write is sent. What it cannot see is a process that stands still between
+//! the question and the socket for longer than the margin allows, or a program that does not ask. A
+//! ValidatingAdmissionPolicy can: it compares the Pod that a request's token is bound to with the
+//! holder that the Lease names. Tokens say which Pod they belong to, so nothing has to be written into
+//! objects, and updates of a status, deletions and patches are fenced like all others: admission sees
+//! neither annotations of a status update nor any of a deletion.
+//!
+//! Absent: telling two processes of one Pod apart, or two Pods of one name; users that are no service
+//! account of a Pod; a server whose own copy of the Lease is behind, for as long as it is.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::settings::LeaderElection;
+
+/// Whose writes are fenced.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fenced<'a> {
+    /// The service account, which gives the policy its name.
+    pub(crate) account: &'a str,
+    /// Its namespace, and that of the Lease.
+    pub(crate) namespace: &'a str,
+}
+
+/// The policy and its binding, for writes of `resources` (group and plural); `None` when there are
+/// none. Leases and Events are left out: candidates write them, too.
+pub(crate) fn policy<'a>(
+    election: &LeaderElection,
+    fenced: Fenced<'_>,
+    resources: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Option<[Value; 2]> {
+    let mut by_group: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (group, resource) in resources {
+        let is_free = matches!(
+            (group, resource),
+            ("coordination.k8s.io", "leases") | ("" | "events.k8s.io", "events")
+        );
+        if !is_free {
+            by_group.entry(group).or_default().push(resource);
+        }
+    }
+    if by_group.is_empty() {
+        return None;
+    }
+    let rules: Vec<Value> = by_group
+        .into_iter()
+        .map(|(group, resources)| {
+            json!({
+                "apiGroups": [group], "apiVersions": ["*"], "resources": resources,
+                "operations": ["*"],
+            })
+        })
+        .collect();
+    let name = format!("{}-{}-leader", fenced.namespace, fenced.account);
+    let lease = election.namespace.as_deref().unwrap_or(fenced.namespace);
+    let policy = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": { "name": name, "labels": { "app.kubernetes.io/name": fenced.account } },
+        "spec": spec(&election.name, fenced, &rules),
+    });
+    let binding = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": { "name": name, "labels": { "app.kubernetes.io/name": fenced.account } },
+        "spec": {
+            "policyName": name,
+            "paramRef": {
+                // Without a Lease nobody leads.
+                "name": election.name, "namespace": lease, "parameterNotFoundAction": "Deny",
+            },
+            "validationActions": ["Deny"],
+        },
+    });
+    Some([policy, binding])
+}
+
+fn spec(lease: &str, fenced: Fenced<'_>, rules: &[Value]) -> Value {
+    let user = format!("system:serviceaccount:{}:{}", fenced.namespace, fenced.account);
+    let refusal = format!(
+        "'the Pod \"' + variables.pod + '\" does not hold the lease {lease}; another replica may lead'"
+    );
+    json!({
+        "failurePolicy": "Fail",
+        "paramKind": { "apiVersion": "coordination.k8s.io/v1", "kind": "Lease" },
+        "matchConstraints": { "resourceRules": rules },
+        "matchConditions": [{
+            "name": "writes-of-the-operator",
+            "expression": format!("request.userInfo.username == '{user}'"),
+        }],
+        "variables": [
+            { "name": "pod", "expression": POD },
+            { "name": "holder", "expression": "has(params.spec) && has(params.spec.holderIdentity) ? params.spec.holderIdentity : ''" },
+        ],
+        "validations": [{
+            // Identities are the Pod's name, or begin with it and an underscore, which no name has.
+            "expression": "variables.pod != '' && (variables.holder == variables.pod || variables.holder.startsWith(variables.pod + '_'))",
+            "messageExpression": refusal,
+            "reason": "Forbidden",
+        }],
+    })
+}
+
+/// The Pod that the request's token is bound to; empty when it is bound to none.
+const POD: &str = "has(request.userInfo.extra) && \
+    'authentication.kubernetes.io/pod-name' in request.userInfo.extra ? \
+    request.userInfo.extra['authentication.kubernetes.io/pod-name'][0] : ''";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OPS: Fenced<'static> = Fenced { account: "web", namespace: "ops" };
+
+    #[test]
+    fn what_candidates_write_is_not_fenced() {
+        let election = LeaderElection::new("web");
+        let resources = [("events.k8s.io", "events"), ("coordination.k8s.io", "leases")];
+        assert_eq!(policy(&election, OPS, resources.into_iter()), None);
+        let resources = [("", "events"), ("apps", "deployments"), ("apps", "deployments/scale")];
+        let [policy, _] = policy(&election, OPS, resources.into_iter()).unwrap();
+        let rules = &policy["spec"]["matchConstraints"]["resourceRules"];
+        assert_eq!(rules.as_array().unwrap().len(), 1);
+        assert_eq!(rules[0]["resources"], json!(["deployments", "deployments/scale"]));
+    }
+
+    #[test]
+    fn the_binding_reads_the_lease_of_the_election_and_denies_without_one() {
+        let election = LeaderElection::new("web").namespace("locks");
+        let [policy, binding] = policy(&election, OPS, [("", "pods")].into_iter()).unwrap();
+        assert_eq!(binding["spec"]["policyName"], policy["metadata"]["name"]);
+        let lease = json!({
+            "name": "web", "namespace": "locks", "parameterNotFoundAction": "Deny",
+        });
+        assert_eq!(binding["spec"]["paramRef"], lease);
+    }
+}

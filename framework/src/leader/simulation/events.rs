@@ -1,0 +1,78 @@
+//! What happens when, to whom.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::super::machine::Ask;
+use super::super::record::ObservedRecord;
+
+#[derive(Debug)]
+pub(super) enum What {
+    /// A node tries to acquire or renew.
+    Wake,
+    /// A request about the lease arrives at the server.
+    Execute { id: u64, ask: Ask, sent: u64 },
+    /// The answer arrives.
+    Answer { id: u64, ask: Ask, sent: u64, answer: Option<ObservedRecord>, conflict: bool },
+    /// No answer came in time.
+    GiveUp { id: u64, ask: Ask, sent: u64 },
+    /// The work of a node wants to write.
+    Write,
+    /// The server begins to execute a write that the node's gate let out.
+    Begin { until: u64 },
+    /// The world does something to a node.
+    Disturb,
+    /// The work of a node that is to give the lease back has ended.
+    Release,
+}
+
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) at: u64,
+    order: u64,
+    pub(super) node: usize,
+    /// Which life of the node it belongs to.
+    pub(super) life: u32,
+    pub(super) what: What,
+}
+
+impl PartialEq for Event {
+    fn eq(&self, other: &Self) -> bool {
+        (self.at, self.order) == (other.at, other.order)
+    }
+}
+impl Eq for Event {}
+impl PartialOrd for Event {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Event {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+/// Events by time; those of one moment in the order of their making.
+#[derive(Debug, Default)]
+pub(super) struct Agenda {
+    events: BinaryHeap<Reverse<Event>>,
+    order: u64,
+}
+
+impl Agenda {
+    /// A number that no other event or request has.
+    pub(super) fn number(&mut self) -> u64 {
+        self.order += 1;
+        self.order
+    }
+
+    pub(super) fn push(&mut self, at: u64, node: usize, life: u32, what: What) {
+        let order = self.number();
+        self.events.push(Reverse(Event { at, order, node, life, what }));
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        self.events.pop().map(|Reverse(event)| event)
+    }
+}

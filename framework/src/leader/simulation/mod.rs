@@ -1,0 +1,112 @@
+//! Elections in a world that goes wrong, and an oracle that counts framework writes of two processes
+//! that the server executes at the same time: there may be none.
+//!
+//! It runs the election's own [`Machine`](super::machine::Machine) and the arithmetic of its gate,
+//! millions of times, without tasks and sockets. Real time is counted in microseconds; every node has
+//! clocks of its own, which run slower than real time, stand still while the machine sleeps, or are
+//! set by somebody. The server is one versioned record. Nodes freeze, sleep, crash, start again and
+//! give the lease back; requests and answers come late or never; strangers write the record, too.
+//! Every node writes all the time, as a leader's work would, and leaves it to the gate to refuse.
+//!
+//! Two things are counted. *Overlaps* are writes that began while a write of another node was
+//! executing. *Chances* are moments at which a gate was open while a write that another node had
+//! admitted could still have been executing, had it taken as long as it may; they are what makes an
+//! unsafe world show long before an overlap does. A [`Defect`] breaks the framework on purpose: the
+//! same oracle must then count.
+//!
+//! Absent: pauses between the gate and the socket that are longer than the promise covers, people who
+//! delete the Lease of a living leader, a server that goes back in time.
+
+mod events;
+mod oracle;
+#[cfg(test)]
+mod tests;
+mod world;
+
+use std::time::Duration;
+
+pub use oracle::Tally;
+
+use super::settings::Timing;
+
+/// Elections of one world hold this many before the next seed's world begins.
+const PER_WORLD: u64 = 50;
+
+/// A framework that is broken on purpose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Defect {
+    /// Writes go on until the lease could pass to another.
+    NoMargin,
+    /// Validity counts from the answer to a renewal instead of from before it was sent.
+    CountedFromAnswer,
+    /// Whoever was told to lead writes, until told otherwise.
+    GateNotAsked,
+    /// Durations are differences of the wall clock, which people and programs set.
+    WallClock,
+    /// Durations leave out the time that the machine slept.
+    SleepNotCounted,
+    /// The lease is written without its version: the last writer wins.
+    NoVersions,
+    /// The lease is given back while writes are under way.
+    ReleasedEarly,
+}
+
+impl Defect {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::NoMargin,
+        Self::CountedFromAnswer,
+        Self::GateNotAsked,
+        Self::WallClock,
+        Self::SleepNotCounted,
+        Self::NoVersions,
+        Self::ReleasedEarly,
+    ];
+}
+
+/// Elections to hold: how clocks run and how long a process may pause between gate and socket, inside
+/// the bounds that the promise names.
+#[derive(Clone, Copy, Debug)]
+pub struct Elections {
+    pub(super) timing: Timing,
+    /// Clocks run at rates between 1/`rate` and 1.
+    pub(super) rate: f64,
+    pub(super) pause: Duration,
+    pub(super) defect: Option<Defect>,
+}
+
+impl Elections {
+    /// Clocks whose rates differ by up to 1.15, and no pause between the gate and the socket.
+    pub fn skewed() -> Self {
+        Self { timing: Timing::default(), rate: 1.15, pause: Duration::ZERO, defect: None }
+    }
+
+    /// Clocks whose rates differ by up to 1.02, and pauses of up to 1.7 s between the gate and the
+    /// socket.
+    pub fn paused() -> Self {
+        Self { rate: 1.02, pause: Duration::from_millis(1_700), ..Self::skewed() }
+    }
+
+    /// The same world with a framework that is broken on purpose.
+    #[must_use]
+    pub fn broken(mut self, defect: Defect) -> Self {
+        if defect == Defect::NoMargin {
+            self.timing.margin = Duration::ZERO;
+        }
+        self.defect = Some(defect);
+        self
+    }
+
+    /// Holds at least `count` elections, in worlds of two to five nodes that follow from `seed`.
+    /// What it counts is the same on every machine.
+    pub fn hold(&self, seed: u64, count: u64) -> Tally {
+        let mut tally = Tally::default();
+        let mut world = seed.wrapping_mul(1_000_003);
+        while tally.elections < count {
+            let left = (count - tally.elections).min(PER_WORLD);
+            tally.add(&world::hold(world, *self, left));
+            world = world.wrapping_add(1);
+        }
+        tally
+    }
+}

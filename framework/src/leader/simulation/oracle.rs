@@ -1,0 +1,124 @@
+//! Knows real time, and counts what must not happen.
+
+use std::fmt;
+
+/// What happened in some elections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often a node began to lead.
+    pub elections: u64,
+    /// Writes that the server executed.
+    pub writes: u64,
+    /// Writes that a gate refused.
+    pub refused: u64,
+    /// Writes that began while one of another node was executing.
+    pub overlaps: u64,
+    /// Moments at which a write could have begun while one of another node could have been executing.
+    pub chances: u64,
+    /// Nodes that died, and began again with nothing.
+    pub crashes: u64,
+    /// Leases that were given back.
+    pub releases: u64,
+    /// Nodes that stood still for up to 45 s, half of them with some of their clocks.
+    pub freezes: u64,
+    /// Requests or answers that never arrived.
+    pub lost: u64,
+    /// Writes of the lease that the server refused, or took from a stranger.
+    pub conflicts: u64,
+    /// Of all writes: equal digests mean equal histories.
+    pub digest: u64,
+}
+
+impl Tally {
+    /// Sums two counts up.
+    pub fn add(&mut self, other: &Self) {
+        self.elections += other.elections;
+        self.writes += other.writes;
+        self.refused += other.refused;
+        self.overlaps += other.overlaps;
+        self.chances += other.chances;
+        self.crashes += other.crashes;
+        self.releases += other.releases;
+        self.freezes += other.freezes;
+        self.lost += other.lost;
+        self.conflicts += other.conflicts;
+        self.note(other.digest);
+    }
+
+    /// Takes a number into the digest (FNV-1a, eight bytes at a time).
+    pub(super) fn note(&mut self, number: u64) {
+        self.digest = (self.digest ^ number).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+    }
+
+    /// Was there neither an overlap nor a chance of one?
+    pub fn is_safe(&self) -> bool {
+        self.overlaps == 0 && self.chances == 0
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} elections, {} writes ({} refused), {} crashes, {} releases, {} freezes, {} messages \
+             lost, {} conflicts; overlapping writes: {}, chances of one: {}; digest {:016x}",
+            self.elections,
+            self.writes,
+            self.refused,
+            self.crashes,
+            self.releases,
+            self.freezes,
+            self.lost,
+            self.conflicts,
+            self.overlaps,
+            self.chances,
+            self.digest
+        )
+    }
+}
+
+/// What one node can still be doing at the server.
+#[derive(Clone, Copy, Debug, Default)]
+struct Traces {
+    /// The end of its last write.
+    until: u64,
+    /// The last moment at which a write that it may have admitted can be executing.
+    horizon: u64,
+}
+
+/// Watches all nodes of one world.
+#[derive(Debug)]
+pub(super) struct Oracle {
+    nodes: Vec<Traces>,
+    pub(super) tally: Tally,
+}
+
+impl Oracle {
+    pub(super) fn new(nodes: usize) -> Self {
+        Self { nodes: vec![Traces::default(); nodes], tally: Tally::default() }
+    }
+
+    /// The server begins to execute a write.
+    pub(super) fn begins(&mut self, at: u64, node: usize, until: u64) {
+        let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
+        let overlaps = others.filter(|(_, traces)| traces.until > at).count() as u64;
+        let traces = &mut self.nodes[node];
+        traces.until = traces.until.max(until);
+        self.tally.writes += 1;
+        self.tally.overlaps += overlaps;
+        self.tally.note(at ^ until.rotate_left(32) ^ node as u64);
+    }
+
+    /// A gate is open: what it lets out now can be executing until `horizon`.
+    pub(super) fn is_open(&mut self, at: u64, node: usize, horizon: u64) {
+        let others = self.nodes.iter().enumerate().filter(|(other, _)| *other != node);
+        self.tally.chances += others.filter(|(_, traces)| traces.horizon > at).count() as u64;
+        let traces = &mut self.nodes[node];
+        traces.horizon = traces.horizon.max(horizon);
+    }
+
+    /// All work of the node has ended: nothing of it can be executing.
+    pub(super) fn is_quiet(&mut self, at: u64, node: usize) {
+        self.nodes[node].horizon = at;
+    }
+}

@@ -1,0 +1,55 @@
+use super::*;
+
+/// How many elections a test holds; more with `WINDLASS_ELECTIONS`, or by the program `elections`.
+fn elections(default: u64) -> u64 {
+    std::env::var("WINDLASS_ELECTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn l5_no_two_leaders_can_write_at_once_whatever_the_rates_within_1_15() {
+    let tally = Elections::skewed().hold(1, elections(2_000));
+    assert!(tally.is_safe(), "{tally}");
+}
+
+#[test]
+fn l5_no_two_leaders_can_write_at_once_with_pauses_of_1_7_s_before_the_socket() {
+    let tally = Elections::paused().hold(1, elections(2_000));
+    assert!(tally.is_safe(), "{tally}");
+}
+
+#[test]
+fn d6_clocks_that_jump_and_drift_let_no_two_processes_write_at_once() {
+    let tally = Elections::skewed().hold(6, elections(1_000));
+    assert!(tally.is_safe(), "{tally}");
+    let fooled = Elections::skewed().broken(Defect::WallClock).hold(6, 1_000);
+    assert!(fooled.overlaps > 0, "clocks did not jump: {fooled}");
+}
+
+#[test]
+fn every_planted_defect_is_counted_as_overlapping_writes() {
+    for defect in Defect::ALL {
+        let mut found = Tally::default();
+        for seed in 1..40 {
+            found.add(&Elections::skewed().broken(defect).hold(seed, 250));
+            if found.overlaps > 0 {
+                break;
+            }
+        }
+        assert!(found.overlaps > 0, "{defect:?} was not noticed: {found}");
+    }
+}
+
+#[test]
+fn everything_that_can_go_wrong_did() {
+    let tally = Elections::paused().hold(3, 500);
+    let counts = [tally.writes, tally.refused, tally.crashes, tally.releases, tally.freezes];
+    assert!(counts.iter().all(|count| *count > 50), "{tally}");
+    assert!(tally.lost > 50 && tally.conflicts > 50, "{tally}");
+}
+
+#[test]
+fn the_same_seed_holds_the_same_elections() {
+    let hold = |seed| Elections::paused().hold(seed, 100);
+    assert_eq!(hold(3), hold(3));
+    assert_ne!(hold(3).digest, hold(4).digest);
+}

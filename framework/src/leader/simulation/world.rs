@@ -1,0 +1,387 @@
+//! Nodes, their clocks, a server, and what happens to them.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+use super::super::gate::{remaining, worth_sending};
+use super::super::machine::{Answer, Ask, Machine, Manners, Written};
+use super::super::record::ObservedRecord;
+use super::events::{Agenda, Event, What};
+use super::oracle::{Oracle, Tally};
+use super::{Defect, Elections};
+use crate::clock::{Clock, Mark};
+use crate::entropy::Entropy;
+
+const SECOND: u64 = 1_000_000;
+
+struct Node {
+    machine: Machine,
+    life: u32,
+    rate: f64,
+    /// How far the monotonic clock is behind, because the machine slept.
+    lag: Duration,
+    /// How far the wall clock was moved, in seconds.
+    wall: i64,
+    frozen_until: u64,
+    waiting_for: Option<u64>,
+    led: bool,
+    /// It is to give the lease back: no new writes.
+    drains: bool,
+    /// The end of its last write, as it is told in time.
+    busy_until: u64,
+}
+
+struct World {
+    rules: Elections,
+    entropy: Entropy,
+    origin: Instant,
+    agenda: Agenda,
+    nodes: Vec<Node>,
+    stored: Option<ObservedRecord>,
+    version: u64,
+    oracle: Oracle,
+}
+
+/// Holds `elections` in the world of one seed.
+pub(super) fn hold(seed: u64, rules: Elections, elections: u64) -> Tally {
+    let mut world = World::new(seed, rules);
+    while world.oracle.tally.elections < elections {
+        let Some(event) = world.agenda.pop() else { break };
+        world.happen(event);
+    }
+    world.oracle.tally
+}
+
+impl World {
+    fn new(seed: u64, rules: Elections) -> Self {
+        let entropy = Entropy::seeded(seed);
+        let nodes = 2 + entropy.below(4) as usize;
+        let mut world = Self {
+            rules,
+            entropy,
+            origin: Clock::system().now(),
+            agenda: Agenda::default(),
+            nodes: Vec::new(),
+            stored: None,
+            version: 0,
+            oracle: Oracle::new(nodes),
+        };
+        for index in 0..nodes {
+            let slowest = 1.0 / rules.rate;
+            let rate = slowest + (1.0 - slowest) * world.entropy.unit();
+            world.nodes.push(Node {
+                machine: world.process(index, 0),
+                life: 0,
+                rate,
+                lag: Duration::ZERO,
+                wall: 0,
+                frozen_until: 0,
+                waiting_for: None,
+                led: false,
+                drains: false,
+                busy_until: 0,
+            });
+            world.begin_life(0, index, 2 * SECOND);
+        }
+        world
+    }
+
+    /// A process without a past; some lend the lease, a few ask for it.
+    fn process(&self, node: usize, life: u32) -> Machine {
+        let manners = Manners { asks: self.random(8) == 0, lends: self.random(2) == 0 };
+        Machine::new(format!("{node}.{life}"), self.rules.timing, Written::default()).with(manners)
+    }
+
+    /// What a node that was just started does by itself.
+    fn begin_life(&mut self, at: u64, node: usize, spread: u64) {
+        let wake = at + self.random(spread);
+        self.push(wake, node, What::Wake);
+        self.push(wake, node, What::Write);
+        let disturb = at + self.random(40 * SECOND);
+        self.push(disturb, node, What::Disturb);
+    }
+
+    fn random(&self, bound: u64) -> u64 {
+        self.entropy.below(bound)
+    }
+
+    fn push(&mut self, at: u64, node: usize, what: What) {
+        let life = self.nodes[node].life;
+        self.agenda.push(at, node, life, what);
+    }
+
+    fn is_broken(&self, defect: Defect) -> bool {
+        self.rules.defect == Some(defect)
+    }
+
+    /// The clocks of a node.
+    fn mark(&self, node: usize, at: u64) -> Mark {
+        let local = self.local(node, at);
+        let wall = self.wall(node, at);
+        // Every node has lived long enough before the simulation to have slept, or been set back.
+        let steady = self.origin + Duration::from_secs(10_000_000) + local - self.nodes[node].lag;
+        match self.rules.defect {
+            Some(Defect::WallClock) => {
+                let moved = Duration::from_secs(self.nodes[node].wall.unsigned_abs());
+                let whole = steady + self.nodes[node].lag;
+                let read = if self.nodes[node].wall < 0 { whole - moved } else { whole + moved };
+                Mark::new(read, None, Timestamp::UNIX_EPOCH)
+            }
+            Some(Defect::SleepNotCounted) => Mark::new(steady, None, Timestamp::UNIX_EPOCH),
+            _ => Mark::new(steady, Some(local), wall),
+        }
+    }
+
+    fn local(&self, node: usize, at: u64) -> Duration {
+        Duration::from_micros((at as f64 * self.nodes[node].rate) as u64)
+    }
+
+    fn wall(&self, node: usize, at: u64) -> Timestamp {
+        let local = self.local(node, at);
+        Timestamp::UNIX_EPOCH + local + SignedDuration::from_secs(self.nodes[node].wall)
+    }
+
+    fn happen(&mut self, event: Event) {
+        let Event { at, node, life, what, .. } = event;
+        match what {
+            // The network and the server live on when a node dies; all else of that life is gone.
+            What::Execute { id, ask, sent } => self.execute(at, node, life, id, ask, sent),
+            What::Begin { until } => self.oracle.begins(at, node, until),
+            _ if life != self.nodes[node].life => {}
+            what if at < self.nodes[node].frozen_until => {
+                self.push(self.nodes[node].frozen_until, node, what);
+            }
+            What::Write => self.write(at, node),
+            what => {
+                self.step(at, node, what);
+                self.observe(at, node);
+            }
+        }
+    }
+
+    fn step(&mut self, at: u64, node: usize, what: What) {
+        let (id, ask, sent, answer) = match what {
+            What::Disturb => return self.disturb(at, node),
+            What::Release => return self.release(at, node),
+            What::Wake => return self.wake(at, node),
+            What::Answer { id, ask, sent, answer, conflict } => {
+                let answer = match answer {
+                    _ if conflict => Answer::Conflict,
+                    Some(lease) => Answer::Lease(lease),
+                    None => Answer::Missing,
+                };
+                (id, ask, sent, answer)
+            }
+            What::GiveUp { id, ask, sent } => (id, ask, sent, Answer::Failed),
+            What::Execute { .. } | What::Write | What::Begin { .. } => return,
+        };
+        if self.nodes[node].waiting_for != Some(id) {
+            return;
+        }
+        self.nodes[node].waiting_for = None;
+        let (now, wall) = (self.mark(node, at), self.wall(node, at));
+        let counted = if self.is_broken(Defect::CountedFromAnswer) { at } else { sent };
+        let sent = self.mark(node, counted);
+        let next = self.nodes[node].machine.answered(&ask, answer, &sent, &now, wall);
+        self.nodes[node].machine.expire(&now);
+        if self.nodes[node].machine.is_asked() {
+            self.drain(at, node);
+        }
+        match next {
+            Some(ask) => self.send(at, node, ask),
+            None => self.rest(at, node, &now),
+        }
+    }
+
+    fn wake(&mut self, at: u64, node: usize) {
+        let (now, wall) = (self.mark(node, at), self.wall(node, at));
+        self.nodes[node].machine.expire(&now);
+        self.observe(at, node);
+        let ask = self.nodes[node].machine.attempt(&now, wall);
+        self.send(at, node, ask);
+    }
+
+    fn rest(&mut self, at: u64, node: usize, now: &Mark) {
+        let pause = self.rules.timing.retry_period.mul_f64(1.0 + 0.2 * self.entropy.unit());
+        let left = self.nodes[node].machine.time_left(now).unwrap_or(pause);
+        let pause = pause.min(left).as_micros() as u64;
+        let late = self.random(1_000);
+        self.push(at + pause + late, node, What::Wake);
+    }
+
+    /// How long a message is under way: mostly some milliseconds, sometimes up to twice the lease
+    /// duration; `None` when it is lost.
+    fn delay(&mut self) -> Option<u64> {
+        let longest = 2 * self.rules.timing.lease_duration.as_micros() as u64;
+        match self.random(40) {
+            0 => {
+                self.oracle.tally.lost += 1;
+                None
+            }
+            1 | 2 => Some(self.random(longest)),
+            3 | 4 => Some(self.random(SECOND)),
+            _ => Some(1 + self.random(30_000)),
+        }
+    }
+
+    fn send(&mut self, at: u64, node: usize, ask: Ask) {
+        let id = self.agenda.number();
+        self.nodes[node].waiting_for = Some(id);
+        let limit = self.rules.timing.request_limit().as_micros() as u64;
+        if let Some(delay) = self.delay() {
+            self.push(at + delay, node, What::Execute { id, ask: ask.clone(), sent: at });
+        }
+        self.push(at + limit, node, What::GiveUp { id, ask, sent: at });
+    }
+
+    fn execute(&mut self, at: u64, node: usize, life: u32, id: u64, ask: Ask, sent: u64) {
+        let stored = self.stored.as_ref().map(|lease| lease.version.as_str());
+        let careless = self.is_broken(Defect::NoVersions);
+        let write = match &ask {
+            Ask::Read => None,
+            Ask::Create(record) => Some((stored.is_none(), record)),
+            Ask::Replace { version, record } => {
+                Some((careless || stored == Some(version.as_str()), record))
+            }
+        };
+        let conflict = matches!(write, Some((false, _)));
+        self.oracle.tally.conflicts += u64::from(conflict);
+        if let Some((true, record)) = write {
+            let record = record.clone();
+            self.version += 1;
+            self.stored = Some(ObservedRecord { record, version: self.version.to_string() });
+        }
+        let answer = self.stored.clone();
+        if let Some(delay) = self.delay() {
+            let what = What::Answer { id, ask, sent, answer, conflict };
+            self.agenda.push(at + delay, node, life, what);
+        }
+    }
+
+    /// The work of a node writes, if the gate lets it.
+    fn write(&mut self, at: u64, node: usize) {
+        let next = 1 + self.random(2 * SECOND);
+        self.push(at + next, node, What::Write);
+        if self.nodes[node].drains {
+            return;
+        }
+        let held = self.nodes[node].machine.held();
+        let left = if self.is_broken(Defect::GateNotAsked) {
+            held.map(|_| self.rules.timing.request_limit())
+        } else {
+            let now = self.mark(node, at);
+            worth_sending(held.and_then(|sent| remaining(&self.rules.timing, &sent, &now)))
+        };
+        let Some(left) = left else {
+            self.oracle.tally.refused += 1;
+            return;
+        };
+        let left = (left.as_micros() as f64 / self.nodes[node].rate) as u64;
+        let pause = self.random(1 + self.rules.pause.as_micros() as u64);
+        let end = at + pause + left;
+        // Most arrive and end at once; some arrive late, some last as long as they may.
+        let transit = if self.random(8) == 0 { left } else { left.min(20_000) };
+        let begin = at + pause + self.random(transit);
+        let quick = begin + 1 + self.random(50_000);
+        let until = if self.random(4) == 0 { end } else { quick.min(end) };
+        self.nodes[node].busy_until = self.nodes[node].busy_until.max(until);
+        self.push(begin, node, What::Begin { until });
+    }
+
+    /// Freezes, puts to sleep, crashes, releases, writes the lease, or moves a wall clock.
+    fn disturb(&mut self, at: u64, node: usize) {
+        let next = self.random(60 * SECOND);
+        self.push(at + next, node, What::Disturb);
+        let long = self.random(45 * SECOND);
+        match self.random(7) {
+            0 => self.freeze(at + long, node),
+            1 => {
+                self.freeze(at + long, node);
+                let local = long as f64 * self.nodes[node].rate;
+                self.nodes[node].lag += Duration::from_micros(local as u64);
+            }
+            2 => {
+                self.oracle.tally.crashes += 1;
+                self.restart(at, node, long);
+            }
+            3 => self.nodes[node].wall += self.entropy.below(200) as i64 - 100,
+            4 => self.meddle(),
+            _ => self.drain(at, node),
+        }
+    }
+
+    fn freeze(&mut self, until: u64, node: usize) {
+        self.oracle.tally.freezes += 1;
+        self.nodes[node].frozen_until = until;
+    }
+
+    /// Somebody labels the Lease: the record stays, its version does not.
+    fn meddle(&mut self) {
+        if let Some(lease) = &mut self.stored {
+            self.version += 1;
+            lease.version = self.version.to_string();
+            self.oracle.tally.conflicts += 1;
+        }
+    }
+
+    /// The node is to stop: it writes no more, and gives the lease back when its writes have ended.
+    fn drain(&mut self, at: u64, node: usize) {
+        if self.nodes[node].machine.held().is_none() || self.nodes[node].drains {
+            return;
+        }
+        self.nodes[node].drains = true;
+        let ended = if self.is_broken(Defect::ReleasedEarly) {
+            at
+        } else {
+            at.max(self.nodes[node].busy_until)
+        };
+        self.push(ended, node, What::Release);
+    }
+
+    fn release(&mut self, at: u64, node: usize) {
+        if self.nodes[node].machine.held().is_some() {
+            let wall = self.wall(node, at);
+            if !self.is_broken(Defect::ReleasedEarly) {
+                self.oracle.is_quiet(at, node);
+            }
+            let ask = self.nodes[node].machine.release(wall);
+            if let Some(ask @ Ask::Replace { .. }) = ask
+                && let Some(delay) = self.delay()
+            {
+                self.oracle.tally.releases += 1;
+                self.push(at + delay, node, What::Execute { id: 0, ask, sent: at });
+            }
+        }
+        self.restart(at, node, SECOND);
+    }
+
+    /// A new process under a new identity, after a while.
+    fn restart(&mut self, at: u64, node: usize, long: u64) {
+        let machine = self.process(node, self.nodes[node].life + 1);
+        let state = &mut self.nodes[node];
+        state.machine = machine;
+        state.life += 1;
+        state.waiting_for = None;
+        state.led = false;
+        state.drains = false;
+        self.begin_life(at + long, node, 1);
+    }
+
+    /// Tells the oracle what the node may do, after every step of it.
+    fn observe(&mut self, at: u64, node: usize) {
+        let now = self.mark(node, at);
+        let held = self.nodes[node].machine.held();
+        let Some(left) = held.and_then(|sent| remaining(&self.rules.timing, &sent, &now)) else {
+            self.nodes[node].led = false;
+            return;
+        };
+        if !std::mem::replace(&mut self.nodes[node].led, true) {
+            self.oracle.tally.elections += 1;
+        }
+        let last = (left.as_micros() as f64 / self.nodes[node].rate) as u64;
+        let pause = self.rules.pause.as_micros() as u64;
+        self.oracle.is_open(at, node, at + last + pause);
+    }
+}

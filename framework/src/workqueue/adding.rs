@@ -1,0 +1,97 @@
+//! What an add says beside the key: how urgent, why, when.
+
+use std::fmt;
+use std::time::Duration;
+
+/// How urgent a key is, as controller-runtime counts: a higher number goes first, and keys of one
+/// priority go in the order in which they became ready.
+///
+/// ```
+/// # use windlass::workqueue::Priority;
+/// assert!(Priority::LOW < Priority::NORMAL);
+/// assert_eq!(Priority::new(-100), Priority::LOW);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Priority(i8);
+
+impl Priority {
+    /// What a controller meets at its start and at a resync: nothing changed, so changes go first.
+    /// -100, as controller-runtime's `LowPriority`.
+    pub const LOW: Self = Self(-100);
+    /// Everything else; the default. 0.
+    pub const NORMAL: Self = Self(0);
+
+    /// A priority of one's own. A queue keeps a line for each one that it meets, so few are better
+    /// than many.
+    pub const fn new(value: i8) -> Self {
+        Self(value)
+    }
+
+    /// The number.
+    pub const fn value(self) -> i8 {
+        self.0
+    }
+}
+
+impl Default for Priority {
+    fn default() -> Self {
+        Self::NORMAL
+    }
+}
+
+impl fmt::Debug for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Priority({})", self.0)
+    }
+}
+
+impl fmt::Display for Priority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// How a key is added by [`WorkQueue::add_with`](super::WorkQueue::add_with).
+///
+/// When the key is in the queue already, the two wishes become one: the higher priority, all the
+/// reasons, the earlier time. What is asked for while the key is in work holds for its next turn.
+///
+/// ```
+/// # use std::time::Duration;
+/// use windlass::workqueue::{Adding, Priority};
+/// let resync = Adding::new().priority(Priority::LOW).after(Duration::from_secs(60));
+/// # let _ = resync;
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Adding {
+    pub(super) priority: Priority,
+    pub(super) reasons: u64,
+    pub(super) delay: Duration,
+}
+
+impl Adding {
+    /// At once, of normal priority, for no reason.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How urgent it is. Default: [`Priority::NORMAL`].
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Why: bits whose meaning the caller knows, merged with those that the key has already. Default:
+    /// none.
+    pub fn reasons(mut self, reasons: u64) -> Self {
+        self.reasons = reasons;
+        self
+    }
+
+    /// Not before that time has passed, unless something asks for it earlier. Default: at once.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+}

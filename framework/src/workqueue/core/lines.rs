@@ -1,0 +1,202 @@
+//! One line for each priority, and whose turn it is.
+//!
+//! The line of the highest priority goes first. So that a flood of urgent keys starves nobody, a key
+//! that has waited for the ageing time competes again: of [`SHARE`] turns in a row one goes to the
+//! key that has waited the longest, whatever its priority.
+
+use super::ready::{Lane, Place};
+use super::slot::{Again, Nanos, Place as At};
+use super::slots::{Slots, Ticket};
+use crate::workqueue::Priority;
+
+/// While a key of a lower priority has aged, it gets one of so many turns: live events lose a quarter
+/// of the workers at most, and an aged key with `n` aged ones before it waits for at most
+/// `4 * (n + 1)` turns.
+const SHARE: u32 = 4;
+/// Outdated places beyond those in use that are not worth a sweep.
+const SLACK: usize = 64;
+
+/// Ready keys of every priority.
+#[derive(Debug)]
+pub(super) struct Lines {
+    /// Highest priority first.
+    lines: Vec<Line>,
+    ageing: Nanos,
+    /// Turns in a row for which somebody who has aged was passed over.
+    passed_over: u32,
+    /// Keys that are ready, by how their last work ended.
+    pub(super) healthy_ready: usize,
+    pub(super) failing_ready: usize,
+}
+
+#[derive(Debug)]
+struct Line {
+    priority: Priority,
+    /// Places of keys whose last work succeeded, and of those in work.
+    healthy: Lane,
+    /// Places of keys whose last work failed.
+    failing: Lane,
+    /// Places that are not outdated.
+    live: usize,
+    ready: usize,
+    /// The number of ready keys that was told last.
+    told: usize,
+}
+
+impl Lines {
+    pub(super) fn new(ageing: Nanos) -> Self {
+        Self { lines: Vec::new(), ageing, passed_over: 0, healthy_ready: 0, failing_ready: 0 }
+    }
+
+    fn line(&mut self, priority: Priority) -> &mut Line {
+        // There are one or two.
+        let at = self.lines.iter().position(|line| line.priority <= priority);
+        let at = at.unwrap_or(self.lines.len());
+        if self.lines.get(at).is_none_or(|line| line.priority != priority) {
+            self.lines.insert(at, Line::new(priority));
+        }
+        &mut self.lines[at]
+    }
+
+    /// A place at the end of a line.
+    pub(super) fn join(&mut self, priority: Priority, failing: bool, place: Place) {
+        let line = self.line(priority);
+        line.live += 1;
+        let lane = if failing { &mut line.failing } else { &mut line.healthy };
+        lane.push(place.0, place.1);
+    }
+
+    /// A place by its turn, for a key that was passed over.
+    pub(super) fn rejoin(&mut self, priority: Priority, failing: bool, place: Place) {
+        let line = self.line(priority);
+        line.live += 1;
+        let lane = if failing { &mut line.failing } else { &mut line.healthy };
+        lane.push_overdue(place.0, place.1);
+    }
+
+    /// A key of that line has got another place elsewhere.
+    pub(super) fn outdate<T>(&mut self, priority: Priority, slots: &Slots<T>) {
+        let line = self.line(priority);
+        line.live -= 1;
+        if line.healthy.len() + line.failing.len() > 2 * line.live + SLACK {
+            let is_live = |place: &Place| is_live(slots, place);
+            line.healthy.sweep(is_live);
+            line.failing.sweep(is_live);
+        }
+    }
+
+    /// A key is ready that was not, or the other way round.
+    pub(super) fn count(&mut self, priority: Priority, failing: bool, is_ready: bool) {
+        let line = self.line(priority);
+        let change = |count: &mut usize| if is_ready { *count += 1 } else { *count -= 1 };
+        change(&mut line.ready);
+        change(if failing { &mut self.failing_ready } else { &mut self.healthy_ready });
+    }
+
+    /// Takes out the key whose turn it is; `may_fail` says whether keys that keep failing get one.
+    pub(super) fn take<T>(
+        &mut self,
+        slots: &mut Slots<T>,
+        may_fail: bool,
+        now: Nanos,
+    ) -> Option<Ticket> {
+        let mut first = None;
+        let mut aged: Option<(u64, usize)> = None;
+        for (at, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| line.live > 0) {
+            let Some((turn, ticket)) = line.first(slots, may_fail) else { continue };
+            if first.is_none() {
+                first = Some(at);
+                continue;
+            }
+            let has_aged = match slots.get(ticket).place {
+                At::Ready { since, .. } => now.saturating_sub(since) >= self.ageing,
+                _ => false,
+            };
+            if has_aged && aged.is_none_or(|(oldest, _)| turn < oldest) {
+                aged = Some((turn, at));
+            }
+        }
+        let at = match aged {
+            Some((_, aged)) if self.passed_over + 1 >= SHARE => {
+                self.passed_over = 0;
+                aged
+            }
+            Some(_) => {
+                self.passed_over += 1;
+                first?
+            }
+            None => first?,
+        };
+        self.lines[at].pop(may_fail)
+    }
+
+    /// Tells what changed since the last call in the number of keys that are ready.
+    #[inline]
+    pub(super) fn tell(&mut self, mut told: impl FnMut(Priority, f64)) {
+        for line in self.lines.iter_mut().filter(|line| line.ready != line.told) {
+            told(line.priority, line.ready as f64 - line.told as f64);
+            line.told = line.ready;
+        }
+    }
+
+    /// Number of places, outdated ones too.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.lines.iter().map(|line| line.healthy.len() + line.failing.len()).sum()
+    }
+}
+
+impl Line {
+    fn new(priority: Priority) -> Self {
+        let (healthy, failing) = (Lane::default(), Lane::default());
+        Self { priority, healthy, failing, live: 0, ready: 0, told: 0 }
+    }
+
+    /// The first place whose key can be taken.
+    fn first<T>(&mut self, slots: &mut Slots<T>, may_fail: bool) -> Option<Place> {
+        self.tidy_front(slots);
+        self.failing.drop_outdated(|place| is_live(slots, place));
+        let healthy = self.healthy.first();
+        let failing = self.failing.first().filter(|_| may_fail);
+        match (healthy, failing) {
+            (Some(healthy), Some(failing)) => Some(healthy.min(failing)),
+            (healthy, failing) => healthy.or(failing),
+        }
+    }
+
+    /// Takes out what [`first`](Self::first) found.
+    fn pop(&mut self, may_fail: bool) -> Option<Ticket> {
+        self.live -= 1;
+        let failing = self.failing.first().filter(|_| may_fail);
+        match (self.healthy.first(), failing) {
+            (Some(healthy), Some(failing)) if failing < healthy => self.failing.pop(),
+            (Some(_), _) => self.healthy.pop(),
+            (None, _) => self.failing.pop(),
+        }
+    }
+
+    /// Passes over places at the front of the healthy lane whose key cannot be taken from there: it
+    /// is still in work, its work failed, or it has another place.
+    fn tidy_front<T>(&mut self, slots: &mut Slots<T>) {
+        self.healthy.drop_outdated(|place| is_live(slots, place));
+        while let Some(place) = self.healthy.front() {
+            if is_live(slots, &place) {
+                let slot = slots.get_mut(place.1);
+                match &mut slot.place {
+                    At::Working { again: Again::Now { passed, .. }, .. } => {
+                        *passed = true;
+                        self.live -= 1;
+                    }
+                    _ if slot.failing => self.failing.push_overdue(place.0, place.1),
+                    _ => return,
+                }
+            }
+            self.healthy.pass();
+        }
+    }
+}
+
+/// Is that still the place of its key?
+fn is_live<T>(slots: &Slots<T>, (turn, ticket): &Place) -> bool {
+    slots.turn(*ticket) == Some(*turn)
+}

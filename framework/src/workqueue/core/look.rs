@@ -1,0 +1,128 @@
+//! What can be read off a queue without changing it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::Hash;
+use std::time::Duration;
+
+use super::slot::{Again, Nanos, Place, Slot, nanos};
+use super::slots::Ticket;
+use super::{Core, Gauges, QueueCounts};
+use crate::workqueue::{KeyPlace, KeyState, Priority};
+
+/// What keys are listed by: place, then priority, then age, due time or turn.
+type Rank = (KeyPlace, Reverse<Priority>, u64, Ticket);
+
+impl<T: Hash + Eq + Clone> Core<T> {
+    /// Are no more keys accepted?
+    pub(in crate::workqueue) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Is nothing ready and nothing in work?
+    pub(in crate::workqueue) fn quiet(&self) -> bool {
+        self.in_work.is_empty() && self.ready() == 0
+    }
+
+    /// Closed, and no key will become ready any more?
+    pub(in crate::workqueue) fn exhausted(&self) -> bool {
+        self.closed && self.ready() == 0 && self.coming_back == 0
+    }
+
+    /// What the shell watches for changes.
+    pub(in crate::workqueue) fn gauges(&self) -> Gauges {
+        Gauges {
+            eligible: self.eligible(),
+            next_due: self.next_due(),
+            adds: self.adds,
+            delays: self.delays,
+        }
+    }
+
+    /// Tells what changed since the last call in the number of keys that are ready.
+    pub(in crate::workqueue) fn tell_depths(&mut self, told: impl FnMut(Priority, f64)) {
+        self.lines.tell(told);
+    }
+
+    /// How many keys could be taken now.
+    pub(super) fn eligible(&self) -> usize {
+        let failing = self.failing_limit.saturating_sub(self.failing_in_work);
+        self.lines.healthy_ready + self.lines.failing_ready.min(failing)
+    }
+
+    /// How many keys are ready, takeable or not.
+    fn ready(&self) -> usize {
+        self.lines.healthy_ready + self.lines.failing_ready
+    }
+
+    /// When the next delayed key is due.
+    pub(in crate::workqueue) fn next_due(&self) -> Option<Duration> {
+        self.timers.next().map(|(at, ..)| Duration::from_nanos(at))
+    }
+
+    /// When the work in progress began.
+    pub(in crate::workqueue) fn in_work(&self) -> impl Iterator<Item = Duration> + '_ {
+        self.in_work.iter().filter_map(|ticket| match self.slots.get(*ticket).place {
+            Place::Working { since, .. } => Some(Duration::from_nanos(since)),
+            _ => None,
+        })
+    }
+
+    /// How many keys are where.
+    pub(in crate::workqueue) fn counts(&self) -> QueueCounts {
+        QueueCounts {
+            queued: self.ready(),
+            working: self.in_work.len(),
+            backing_off: self.backing_off,
+            delayed: self.timers.len() - self.backing_off,
+        }
+    }
+
+    /// At most `limit` keys: in work, ready, backing off, delayed; in each place by priority, then
+    /// the longest there or the next due first.
+    pub(in crate::workqueue) fn describe(&self, limit: usize, now: Duration) -> Vec<KeyState<T>> {
+        let mut first: BinaryHeap<Rank> = BinaryHeap::new();
+        for (ticket, slot) in self.slots.iter() {
+            let Some(rank) = rank(ticket, slot) else { continue };
+            if first.len() < limit {
+                first.push(rank);
+            } else if let Some(mut last) = first.peek_mut().filter(|last| rank < **last) {
+                *last = rank;
+            }
+        }
+        let now = nanos(now);
+        let ranked = first.into_sorted_vec().into_iter();
+        ranked.filter_map(|(place, .., ticket)| self.state(place, ticket, now)).collect()
+    }
+
+    fn state(&self, place: KeyPlace, ticket: Ticket, now: Nanos) -> Option<KeyState<T>> {
+        let key = self.slots.key(ticket)?.clone();
+        let slot = self.slots.get(ticket);
+        let ago = |since: Nanos| Some(Duration::from_nanos(now.saturating_sub(since)));
+        let until = |at: Nanos| Some(Duration::from_nanos(at.saturating_sub(now)));
+        let (age, due_in, again) = match slot.place {
+            Place::Ready { since, .. } => (ago(since), None, false),
+            Place::Working { since, again: Again::At { at, .. }, .. } => {
+                (ago(since), until(at), true)
+            }
+            Place::Working { since, again, .. } => {
+                (ago(since), None, matches!(again, Again::Now { .. }))
+            }
+            Place::Waiting { at, .. } => (None, until(at), false),
+            Place::Resting => (None, None, false),
+        };
+        let Slot { reasons, failures, priority, .. } = *slot;
+        Some(KeyState { key, place, failures, age, due_in, again, priority, reasons })
+    }
+}
+
+fn rank(ticket: Ticket, slot: &Slot) -> Option<Rank> {
+    let (place, order) = match slot.place {
+        Place::Working { since, .. } => (KeyPlace::Working, since),
+        Place::Ready { turn, .. } => (KeyPlace::Queued, turn),
+        Place::Waiting { at, .. } if slot.is_backing_off() => (KeyPlace::BackingOff, at),
+        Place::Waiting { at, .. } => (KeyPlace::Delayed, at),
+        Place::Resting => return None,
+    };
+    Some((place, Reverse(slot.priority), order, ticket))
+}

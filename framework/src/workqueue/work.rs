@@ -1,0 +1,117 @@
+//! A key in somebody's hands.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Priority;
+use super::core::{Taken, Ticket, Verdict};
+use super::queue::Shared;
+
+/// A key in work. Give a verdict; dropped without one (a panic, a cancelled task) it is a failure.
+#[must_use = "dropping it counts as a failure"]
+pub struct Work<T: Hash + Eq + Clone> {
+    queue: Arc<Shared<T>>,
+    key: T,
+    ticket: Ticket,
+    failures: u32,
+    priority: Priority,
+    reasons: u64,
+    taken: Duration,
+    open: bool,
+}
+
+impl<T: Hash + Eq + Clone> Work<T> {
+    pub(super) fn new(queue: Arc<Shared<T>>, taken: Taken<T>, now: Duration) -> Self {
+        let Taken { key, ticket, failures, priority, reasons, .. } = taken;
+        Self { queue, key, ticket, failures, priority, reasons, taken: now, open: true }
+    }
+
+    /// The key.
+    pub fn key(&self) -> &T {
+        &self.key
+    }
+
+    /// Failures in a row before this one.
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// How urgent this turn is: the highest priority that was asked for. A verdict that brings the key
+    /// back keeps it.
+    pub fn priority(&self) -> Priority {
+        self.priority
+    }
+
+    /// Why: the [reasons](super::Adding::reasons) of all adds since the key was taken last.
+    pub fn reasons(&self) -> u64 {
+        self.reasons
+    }
+
+    /// When the key was taken.
+    pub(crate) fn taken(&self) -> Instant {
+        self.queue.epoch + self.taken
+    }
+
+    /// Success: the key rests until it is added again.
+    pub fn done(self) {
+        self.finish(Verdict::Done);
+    }
+
+    /// Success: the key comes back after `delay`, or earlier when it is added.
+    pub fn after(self, delay: Duration) {
+        self.finish(Verdict::After(delay));
+    }
+
+    /// Failure: the key comes back after its backoff. Returns the delay, `None` when the policy gave
+    /// up on it.
+    pub fn retry(self) -> Option<Duration> {
+        let draw = self.queue.entropy.unit();
+        self.finish(Verdict::Retry { draw })
+    }
+
+    /// Failure: the key comes back after `delay`; its backoff does not grow.
+    pub fn retry_after(self, delay: Duration) {
+        self.finish(Verdict::RetryAfter(delay));
+    }
+
+    /// Neither success nor failure: the key was not worked on and comes back after `delay` (at most
+    /// ten years) for the reasons that it has now. Counted as backing off until then.
+    pub fn hold(self, delay: Duration) {
+        self.finish(Verdict::Hold(delay));
+    }
+
+    fn finish(mut self, verdict: Verdict) -> Option<Duration> {
+        self.open = false;
+        self.end(verdict)
+    }
+
+    fn end(&self, verdict: Verdict) -> Option<Duration> {
+        let reasons = match verdict {
+            Verdict::Done => 0,
+            Verdict::After(_) => self.queue.requeued,
+            Verdict::Retry { .. } | Verdict::RetryAfter(_) => self.queue.retried,
+            // This turn was none.
+            Verdict::Hold(_) => self.reasons,
+        };
+        self.queue.finish(self.ticket, verdict, reasons)
+    }
+}
+
+impl<T: Hash + Eq + Clone> Drop for Work<T> {
+    fn drop(&mut self) {
+        if self.open {
+            let draw = self.queue.entropy.unit();
+            self.end(Verdict::Retry { draw });
+        }
+    }
+}
+
+impl<T: Hash + Eq + Clone + fmt::Debug> fmt::Debug for Work<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work").field("key", &self.key).field("failures", &self.failures).finish()
+    }
+}
