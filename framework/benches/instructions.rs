@@ -11,8 +11,10 @@ mod objects;
 use std::hint::black_box;
 
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use objects::{Kind, Widget};
 use windlass::__private::cache::{self, Cache};
+use windlass::Projection;
 use windlass::clock::Clock;
 use windlass::entropy::Entropy;
 use windlass::metrics::Metrics;
@@ -30,6 +32,25 @@ const READ: usize = 64 * 1024;
 /// Keys of a round in the queue's paths.
 const KEYS: usize = 4096;
 
+/// What an operator that looks at pods needs of one.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod, skip(annotations))]
+struct PodView {
+    metadata: ObjectMeta,
+    #[projection(path = "spec.nodeName")]
+    node: Option<String>,
+    #[projection(path = "spec.serviceAccountName")]
+    account: Option<String>,
+    #[projection(path = "spec.restartPolicy")]
+    restart_policy: Option<String>,
+    #[projection(path = "status.phase")]
+    phase: Option<String>,
+    #[projection(path = "status.podIP")]
+    address: Option<String>,
+    #[projection(path = "status.startTime")]
+    start: Option<String>,
+}
+
 /// A path: its name, and what goes through it that often and tells the items of a round.
 type Path = (&'static str, fn(usize) -> usize);
 
@@ -41,6 +62,9 @@ const PATHS: &[Path] = &[
     ("list: into the store with two indexes, pod", |rounds| list::<Pod>(Kind::Pod, rounds, true)),
     ("list: into the store with two indexes, widget", |rounds| {
         list::<Widget>(Kind::Widget, rounds, true)
+    }),
+    ("list: into the store with two indexes, projection", |rounds| {
+        list::<PodView>(Kind::Pod, rounds, true)
     }),
     ("list: again and unchanged, pod", |rounds| relist::<Pod>(Kind::Pod, rounds)),
     ("list: again and unchanged, widget", |rounds| relist::<Widget>(Kind::Widget, rounds)),
@@ -54,8 +78,14 @@ const PATHS: &[Path] = &[
     ("watch: frame to store with two indexes, widget", |rounds| {
         watch::<Widget>(Kind::Widget, rounds, Depth::Indexes)
     }),
+    ("watch: frame to store with two indexes, projection", |rounds| {
+        watch::<PodView>(Kind::Pod, rounds, Depth::Indexes)
+    }),
     ("watch: frame to key, pod", |rounds| watch::<Pod>(Kind::Pod, rounds, Depth::Key)),
     ("watch: frame to key, widget", |rounds| watch::<Widget>(Kind::Widget, rounds, Depth::Key)),
+    ("read: pod", |rounds| read::<Pod>(Kind::Pod, rounds)),
+    ("read: widget", |rounds| read::<Widget>(Kind::Widget, rounds)),
+    ("read: projection", |rounds| read::<PodView>(Kind::Pod, rounds)),
     ("index: every value changes, pod", index_changes),
     ("queue: add, get, done at 4096 keys", |rounds| queue(rounds, true)),
     ("queue: add, get, done at one key", |rounds| queue(rounds, false)),
@@ -183,6 +213,17 @@ fn watch<K: Resource>(kind: Kind, rounds: usize, depth: Depth) -> usize {
                     work_off(&queue);
                 }
             }
+        }
+    }
+    OBJECTS
+}
+
+/// As reconciles do: one object after the other, each for the first time.
+fn read<K: Resource>(kind: Kind, rounds: usize) -> usize {
+    let objects = filled::<K>(kind, false).store::<K>().list();
+    for _ in 0..rounds {
+        for object in &objects {
+            black_box(object.get().expect("it decodes"));
         }
     }
     OBJECTS

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::resource::{ObjectKey, Resource};
-use crate::store::{self, Event, Mark, Run, Sighting, Store};
+use crate::store::{self, Event, Mark, Representation, Run, Sighting, Store};
 use crate::wire::{EventType, Frame, FrameDecoder, ListSplitter, MAX_PIECE, Part, Skim};
 
 /// The cache of one kind, and what was read and not applied yet.
@@ -27,8 +27,9 @@ impl Cache {
     /// An empty cache of kind `K`.
     pub fn of<K: Resource>() -> Self {
         let info = K::static_info().expect("a kind that its type knows");
+        let mode = store::Mode::of::<K>(Representation::default(), None);
         Self {
-            core: store::Core::with_mode(info, Clock::system(), store::Mode::default(), 0),
+            core: store::Core::with_mode(info, Clock::system(), mode, 0),
             run: Run::default(),
             read: Vec::new(),
             list: ListSplitter::with_limit(MAX_PIECE),

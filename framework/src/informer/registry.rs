@@ -298,8 +298,8 @@ impl InformerRegistry {
 
     fn make<K: Resource>(&self, info: &ResourceInfo, mut options: CacheOptions) -> Arc<Core> {
         let inner = &self.inner;
-        if K::projection().is_some() {
-            // It is decoded whatever was asked for, and needs more than metadata for that.
+        if K::projection().is_some() && options.representation != Representation::Typed {
+            // Whatever was asked for: its bytes are few already, and it needs more than metadata.
             options = options.representation(Representation::default());
         }
         let names = options.namespaces.as_ref().unwrap_or(&inner.namespaces);

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::cold::Cold;
 use super::keep::Kept;
 use super::memory::Buffer;
+use super::part::Part;
 
 /// What is kept of an object. What the default form does not need lies in boxes: the enum is as large
 /// as a buffer.
@@ -16,6 +17,8 @@ use super::memory::Buffer;
 pub(crate) enum Content {
     /// The compact JSON; the outline points into it.
     Compact(Buffer),
+    /// The compact JSON of some fields, and index values of others.
+    Part(Box<Part>),
     /// The decoded value, and the bytes of its head.
     Kept(Box<Kept>),
     /// Compressed, behind the bytes of its head.
@@ -29,6 +32,7 @@ impl Content {
     pub(crate) fn head_bytes(&self) -> (&[u8], &[u8]) {
         match self {
             Self::Compact(bytes) => (bytes, bytes),
+            Self::Part(part) => (part.body(), part.body()),
             Self::Kept(kept) => (&kept.head, &kept.common),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => (cold.head(), cold.common()),
@@ -39,6 +43,7 @@ impl Content {
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         match self {
             Self::Compact(bytes) => Cow::Borrowed(bytes),
+            Self::Part(part) => Cow::Borrowed(part.body()),
             Self::Kept(kept) => Cow::Owned(kept.json()),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => Cow::Owned(cold.unpacked()),
@@ -49,6 +54,7 @@ impl Content {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.len(),
+            Self::Part(part) => part.bytes.len(),
             Self::Kept(kept) => kept.head.len() + kept.weight as usize,
             #[cfg(feature = "cold")]
             Self::Cold(cold) => cold.bytes.len(),
@@ -59,6 +65,7 @@ impl Content {
     pub(crate) fn capacity(&self) -> usize {
         match self {
             Self::Compact(bytes) => bytes.capacity(),
+            Self::Part(part) => part.bytes.capacity() + size_of::<Part>(),
             Self::Kept(kept) => kept.head.capacity() + size_of::<Kept>() + kept.weight as usize,
             #[cfg(feature = "cold")]
             Self::Cold(cold) => cold.bytes.capacity() + size_of::<Cold>(),
@@ -69,6 +76,7 @@ impl Content {
     pub(crate) fn take_buffer(&mut self) -> Buffer {
         match self {
             Self::Compact(bytes) => std::mem::take(bytes),
+            Self::Part(part) => std::mem::take(&mut part.bytes),
             Self::Kept(kept) => std::mem::take(&mut kept.head),
             #[cfg(feature = "cold")]
             Self::Cold(cold) => std::mem::take(&mut cold.bytes),

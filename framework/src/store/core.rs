@@ -266,7 +266,8 @@ impl Core {
                 (Arc::clone(&state.plan), state.fresh(&deltas))
             };
             let kept = self.keep(&mut deltas, &plan);
-            let parts = evaluate(&deltas, &fresh, &kept, &plan, &mut values);
+            let came = if self.home.mode.answers(&plan) { None } else { Some(&kept) };
+            let parts = evaluate(&deltas, &fresh, came, &plan, &mut values);
             let mut state = self.state.write();
             // An index was added meanwhile: its values are not there yet.
             if !Arc::ptr_eq(&state.plan, &plan) {
@@ -402,11 +403,12 @@ impl Core {
     }
 }
 
-/// Index values of the objects that are new to the store: never under its lock.
+/// Index values of the objects that are new to the store: never under its lock. `kept` says how they
+/// came, where what is kept of them does not answer.
 fn evaluate(
     deltas: &[Delta<Sighting, Mark>],
     fresh: &[bool],
-    kept: &Conversion,
+    kept: Option<&Conversion>,
     plan: &Plan,
     values: &mut Values,
 ) -> Vec<Part> {
@@ -417,7 +419,8 @@ fn evaluate(
     for (at, delta) in deltas.iter().enumerate() {
         parts.push(match delta {
             Delta::Put(seen) if fresh[at] => {
-                plan.evaluate(kept.came(at).unwrap_or(&seen.object), &seen.object, values)
+                let came = kept.and_then(|kept| kept.came(at));
+                plan.evaluate(came.unwrap_or(&seen.object), &seen.object, values)
             }
             _ => Part::default(),
         });

@@ -1,4 +1,5 @@
-//! Brings an object into the form that its kind is kept in: decoded, metadata only, or compressed.
+//! Brings an object into the form that its kind is kept in: cut to the fields of a projection, decoded,
+//! metadata only, or compressed.
 //!
 //! An object arrives compact, and indexes on paths read it so; then, outside of every lock, it is
 //! converted. One that cannot be (it does not decode, it would not get smaller) stays compact: the
@@ -16,6 +17,8 @@ use super::memory::Buffer;
 use super::mode::{Representation, Transform};
 use super::object::{Home, Object};
 use super::outside::{Fields, Outside};
+use super::part::Selection;
+use super::values::Plan;
 use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt, ResourceInfo};
 use crate::wire::{Skim, object_at_path};
 
@@ -28,10 +31,11 @@ pub(crate) struct Mode {
     pub(crate) cluster: ClusterId,
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 enum Form {
     #[default]
     Compact,
+    Part(Arc<Selection>),
     Metadata,
     Cold,
     Decoded(Decoded),
@@ -56,9 +60,12 @@ impl Mode {
         transform: Option<Transform>,
     ) -> Self {
         let form = match representation {
-            _ if K::projection().is_some() => Form::Decoded(Decoded::of::<K>(K::projected())),
+            Representation::Typed => Form::Decoded(Decoded::of::<K>(K::projected())),
+            _ if K::projection().is_some() => match Selection::of(K::projected()) {
+                Some(selection) => Form::Part(Arc::new(selection)),
+                None => Form::Compact,
+            },
             Representation::Compact => Form::Compact,
-            Representation::Typed => Form::Decoded(Decoded::of::<K>(&[&[]])),
             Representation::Metadata => Form::Metadata,
             Representation::Cold => Form::Cold,
         };
@@ -81,6 +88,7 @@ impl Mode {
         match &self.form {
             Form::Compact | Form::Cold => true,
             Form::Metadata => path.first() == Some(&"metadata"),
+            Form::Part(selection) => selection.fields.may_have(path),
             Form::Decoded(decoded) => decoded.fields.may_have(path),
         }
     }
@@ -95,9 +103,20 @@ impl Mode {
     /// Is every value kept that was at this path?
     pub(super) fn has(&self, path: &[&str]) -> bool {
         match &self.form {
+            Form::Part(selection) => selection.fields.has(path),
             Form::Decoded(decoded) => decoded.fields.has(path),
             _ => true,
         }
+    }
+
+    /// Are the bytes of a projection enough to evaluate the plan's paths? They are a sixth of a Pod's.
+    pub(super) fn answers(&self, plan: &Plan) -> bool {
+        self.is_part() && plan.declared().iter().all(|(_, path)| self.has(path))
+    }
+
+    /// Are objects cut to what a projection reads?
+    pub(super) fn is_part(&self) -> bool {
+        matches!(self.form, Form::Part(_))
     }
 
     /// The type of the kept values, where values are kept.
@@ -123,6 +142,7 @@ impl fmt::Debug for Form {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Compact => "compact",
+            Self::Part(_) => "part",
             Self::Metadata => "metadata",
             Self::Cold => "cold",
             Self::Decoded(_) => "decoded",
@@ -226,8 +246,9 @@ impl Home {
         outside: &[u8],
     ) -> Result<Arc<Object>, String> {
         let Content::Compact(body) = object.content() else { return Ok(Arc::clone(object)) };
-        match self.mode.form {
+        match &self.mode.form {
             Form::Compact => Ok(Arc::clone(object)),
+            Form::Part(selection) => Ok(self.part(object, body, selection, outside)),
             Form::Metadata => Ok(self.metadata_of(object, body)),
             Form::Cold => Ok(self.cold(object, body, before)),
             Form::Decoded(decoded) => {

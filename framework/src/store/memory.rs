@@ -127,13 +127,10 @@ impl Lists {
     /// The smallest free buffer that fits without much waste.
     fn take(&mut self, size: usize) -> Option<Vec<u8>> {
         let most = size + (size / KEPT_SHARE).max(SMALL_STEP);
-        let (&capacity, list) = self.free.range_mut(size..=most).next()?;
-        let taken = list.pop();
-        if list.is_empty() {
-            self.free.remove(&capacity);
-        }
-        self.free_bytes -= taken.as_ref().map_or(0, Vec::capacity);
-        taken
+        // A list that gets empty stays: the next buffer of its size is given back before long.
+        let taken = self.free.range_mut(size..=most).find_map(|(_, list)| list.pop())?;
+        self.free_bytes -= taken.capacity();
+        Some(taken)
     }
 
     /// Keeps a buffer; returns those that are too many, this one or others.
@@ -148,8 +145,9 @@ impl Lists {
         let mut surplus = Vec::new();
         while self.free_bytes > most {
             // All sizes in turn, so that those which nobody asks for any more go.
-            let next = self.free.range(self.surplus + 1..).next().or(self.free.iter().next());
-            let Some(capacity) = next.map(|(capacity, _)| *capacity) else { break };
+            let behind = self.free.range(self.surplus + 1..);
+            let mut next = behind.chain(&self.free).filter(|(_, list)| !list.is_empty());
+            let Some(capacity) = next.next().map(|(capacity, _)| *capacity) else { break };
             self.surplus = capacity;
             let given_up = self.free.get_mut(&capacity).and_then(Vec::pop);
             if self.free.get(&capacity).is_some_and(Vec::is_empty) {

@@ -34,6 +34,7 @@ mod moment;
 mod object;
 mod outside;
 mod own;
+mod part;
 mod reads;
 mod shares;
 mod slots;
@@ -124,14 +125,14 @@ impl<K: Resource> Cached<K> {
 
     /// The compact JSON: what the API server sent without `apiVersion`, `kind` and
     /// `metadata.managedFields`. Of a cold object it is unpacked (2 µs for a Pod); of one that is kept
-    /// decoded it is written again, with the fields that its type has; of metadata it is
-    /// `{"metadata": …}`. See [`Representation`].
+    /// decoded it is written again, with the fields that its type has; of a projection it is those fields
+    /// and what the head is read from; of metadata it is `{"metadata": …}`. See [`Representation`].
     pub fn raw(&self) -> Cow<'_, [u8]> {
         self.object.body()
     }
 
-    /// An annotation's value, read off the bytes; from the value where that is kept, so that a
-    /// projection that skips annotations has none.
+    /// An annotation's value, read off the bytes; from the value where that is kept. A projection that
+    /// skips annotations has those that its fields name.
     pub fn annotation(&self, key: &str) -> Option<String> {
         self.object.annotation(key)
     }

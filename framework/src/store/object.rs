@@ -113,6 +113,10 @@ impl Object {
         self.content.body()
     }
 
+    pub(super) fn outline(&self) -> &Outline {
+        &self.outline
+    }
+
     pub(crate) fn content(&self) -> &Content {
         &self.content
     }
@@ -121,6 +125,7 @@ impl Object {
     pub(super) fn visit(&self, paths: &PathTree, each: &mut dyn FnMut(usize, Scalar<'_>)) {
         match &self.content {
             Content::Compact(bytes) => paths.visit_known(bytes, &self.outline, each),
+            Content::Part(part) => paths.visit_known(part.body(), &self.outline, each),
             content => paths.visit(&content.body(), each),
         }
     }
@@ -128,6 +133,7 @@ impl Object {
     /// Index values of fields that it came with and that are not kept.
     pub(super) fn outside(&self) -> Outside<'_> {
         match &self.content {
+            Content::Part(part) => part.outside(),
             Content::Kept(kept) => kept.outside(),
             _ => Outside::default(),
         }
@@ -143,7 +149,7 @@ impl Object {
     /// An annotation's value.
     pub(crate) fn annotation(&self, key: &str) -> Option<String> {
         match &self.content {
-            Content::Compact(_) => self.head().annotation(key),
+            Content::Compact(_) | Content::Part(_) => self.head().annotation(key),
             Content::Kept(kept) => kept.annotation(key),
             #[cfg(feature = "cold")]
             Content::Cold(cold) => {
@@ -201,7 +207,7 @@ impl Object {
         } else {
             &*body
         };
-        match catch_unwind(AssertUnwindSafe(|| decode::<K>(bytes))) {
+        match catch_unwind(AssertUnwindSafe(|| decode::<K>(bytes, self.home.mode.is_part()))) {
             Ok(decoded) => decoded.map_err(|error| explain(bytes, &error, self.is_secret())),
             Err(_) => Err("decoding it panicked".to_owned()),
         }
@@ -236,10 +242,11 @@ impl Drop for Object {
 }
 
 /// To look once whether all of it is UTF-8 costs a fifth of looking at each text. A projection skips
-/// most of the object.
-fn decode<K: Resource>(bytes: &[u8]) -> serde_json::Result<K> {
+/// most of the object, unless that was left out already.
+fn decode<K: Resource>(bytes: &[u8], is_part: bool) -> serde_json::Result<K> {
     let Ok(text) = std::str::from_utf8(bytes) else { return serde_json::from_slice(bytes) };
-    let lean = if K::projection().is_some() { lean::decoded(text) } else { None };
+    let skips = K::projection().is_some() && !is_part;
+    let lean = if skips { lean::decoded(text) } else { None };
     lean.map_or_else(|| serde_json::from_str(text), Ok)
 }
 

@@ -84,6 +84,30 @@ impl Outline {
         Head { outline: self, bytes, common }
     }
 
+    /// Where the metadata stand once these ranges of the bytes, which are in order, are left out.
+    pub(crate) fn without(&self, cuts: &[(usize, usize)]) -> Self {
+        let after = |position: u32| {
+            let position = position as usize;
+            let before = cuts.iter().take_while(|(start, _)| *start < position);
+            position - before.map(|(start, end)| (*end).min(position) - start).sum::<usize>()
+        };
+        let moved = |span: Span| {
+            let (start, end) = (after(span.start), after(span.start + span.length));
+            Span::new(start, end).unwrap_or_default()
+        };
+        Self {
+            uid: moved(self.uid),
+            resource_version: moved(self.resource_version),
+            labels: moved(self.labels),
+            annotations: moved(self.annotations),
+            finalizers: moved(self.finalizers),
+            owners: moved(self.owners),
+            metadata: moved(self.metadata),
+            state: self.state,
+            plain: self.plain.clone(),
+        }
+    }
+
     /// Bytes that it holds beside its own.
     pub(crate) fn heap(&self) -> usize {
         self.plain.as_ref().map_or(0, |plain| size_of::<Plain>() + plain.heap())

@@ -1,6 +1,7 @@
 //! What objects cost: bytes after many updates, and allocations of what did not change.
 
 use super::*;
+use crate::store::Representation;
 
 /// An object of about `size` bytes.
 fn sized(at: usize, version: u64, size: usize) -> Value {
@@ -140,4 +141,66 @@ fn a_lookup_allocates_its_result_and_nothing_else() {
         assert_eq!(store.by_index(BY_HOST, "node-3").len(), 29);
     });
     assert_eq!(lookup.count_total, 1);
+}
+
+/// A part of a ConfigMap.
+#[derive(crate::Projection, Clone, Debug)]
+#[projection(of = ConfigMap)]
+struct View {
+    metadata: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+    #[projection(path = "data.host")]
+    host: Option<String>,
+}
+
+/// What an update takes from the process's allocator lies in the arena of whatever thread runs it, and
+/// what it frees goes back to the arena of another: twice as much may be resident before long. The
+/// buffers are the store's own. So what is not in a buffer must be a fifth of an object at most.
+#[test]
+fn after_twenty_updates_a_projection_holds_no_more_than_a_fifth_more() {
+    let share = outside_of_buffers(Representation::Compact);
+    assert!((0.0..0.2).contains(&share), "{share}");
+    // What was kept before, and grew to twice its size.
+    let decoded = outside_of_buffers(Representation::Typed);
+    assert!(decoded > 0.5, "{decoded}");
+}
+
+/// The share of a version's memory that is not in buffers of the store.
+fn outside_of_buffers(representation: Representation) -> f64 {
+    const OBJECTS: usize = 500;
+    let mode = Mode::of::<View>(representation, None);
+    let core = Core::with_mode(ResourceInfo::of::<ConfigMap>(), Clock::system(), mode, 0);
+    let store: Store<View> = Store::new(Arc::clone(&core));
+    store.ensure_index(Index::<View, String>::on_path("host", &["data", "host"])).unwrap();
+    let buffers = || core.home.memory.used() + core.home.memory.free();
+    let held = || store.stats().resident_bytes - store.stats().spare_bytes;
+    let round = |round: usize| {
+        for part in (0..OBJECTS).collect::<Vec<_>>().chunks(100) {
+            let object = |at: &usize| {
+                let vary = at * 37 + round * 53;
+                let version = round * OBJECTS + at + 1;
+                let mut object = sized(*at, version as u64, 5_600 + vary % 81);
+                let note = "n".repeat(600 + vary % 61);
+                object["metadata"]["annotations"] = json!({ "note": note });
+                object.to_string()
+            };
+            let bodies: Vec<String> = part.iter().map(object).collect();
+            let put = |body: &String| {
+                let object = core.object(&Skim::of(body.as_bytes()).unwrap());
+                Delta::Put(Sighting { object, run: Run::default(), is_initial: false })
+            };
+            core.apply(bodies.iter().map(put).collect());
+        }
+    };
+    round(0);
+    let first = held();
+    (1..=20).for_each(round);
+    let growth = held() as f64 / first as f64;
+    assert!(growth < 1.1, "{growth} of {first} bytes: {:?}", store.stats());
+
+    let old = store.list();
+    let before = buffers();
+    let taken = allocation_counter::measure(|| round(21)).bytes_current;
+    let general = taken - (buffers() as i64 - before as i64);
+    drop(old);
+    general as f64 / first as f64
 }

@@ -23,7 +23,7 @@ fn main() -> io::Result<()> {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let meter = Arc::new(Meter::default());
     let form = match args.mode.as_str() {
-        // A projection is a type; the cache keeps it decoded by itself.
+        // A projection is a type; the cache keeps the bytes of its fields by itself.
         "compact" | "projection" => Representation::Compact,
         "typed" => Representation::Typed,
         "metadata" => Representation::Metadata,
