@@ -28,3 +28,6 @@ pub mod running_leader_election {}
 
 #[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
 pub mod controllers_reconcile_and_requeue {}
+
+#[doc = include_str!("../../book/src/controllers/around-one-reconcile.md")]
+pub mod controllers_around_one_reconcile {}
