@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::client::Verb;
-use crate::resource::ResourceInfo;
+use crate::resource::{ResourceInfo, Scope};
 
 /// Marker types that name verbs in `can(get Pod)`.
 pub mod verbs {
@@ -54,6 +54,8 @@ pub struct Rule {
     pub group: String,
     /// Plural, with `/status` and the like.
     pub resource: String,
+    /// Do its objects live in namespaces? What does not cannot be granted in one.
+    pub scope: Scope,
     /// Verbs, as RBAC prints them.
     pub verbs: BTreeSet<&'static str>,
 }
@@ -65,7 +67,8 @@ impl Rule {
             Some(sub) => format!("{}/{sub}", info.plural),
             None => info.plural.to_string(),
         };
-        Self { group: info.group.to_string(), resource, verbs: verbs.iter().copied().collect() }
+        let verbs = verbs.iter().copied().collect();
+        Self { group: info.group.to_string(), resource, scope: info.scope, verbs }
     }
 }
 
@@ -97,11 +100,11 @@ pub fn event_rules() -> Vec<Rule> {
 
 /// One rule per resource with the verbs of all, sorted by group and resource.
 pub fn merge(rules: impl IntoIterator<Item = Rule>) -> Vec<Rule> {
-    let mut merged: BTreeMap<(String, String), BTreeSet<&'static str>> = BTreeMap::new();
+    let mut merged: BTreeMap<(String, String, Scope), BTreeSet<&'static str>> = BTreeMap::new();
     for rule in rules {
-        merged.entry((rule.group, rule.resource)).or_default().extend(rule.verbs);
+        merged.entry((rule.group, rule.resource, rule.scope)).or_default().extend(rule.verbs);
     }
-    let rule = |((group, resource), verbs)| Rule { group, resource, verbs };
+    let rule = |((group, resource, scope), verbs)| Rule { group, resource, scope, verbs };
     merged.into_iter().map(rule).collect()
 }
 

@@ -31,3 +31,9 @@ pub mod controllers_reconcile_and_requeue {}
 
 #[doc = include_str!("../../book/src/controllers/around-one-reconcile.md")]
 pub mod controllers_around_one_reconcile {}
+
+#[doc = include_str!("../../book/src/running/production.md")]
+pub mod running_production {}
+
+#[doc = include_str!("../../book/src/internals.md")]
+pub mod internals {}

@@ -1,4 +1,4 @@
-//! A real SIGTERM, sent to this process; alone in its file, because every test of a process gets it.
+//! Real signals, sent to this process; alone in its file, because every test of a process gets it.
 
 use std::process::Command;
 use std::sync::atomic::Ordering;
@@ -9,25 +9,58 @@ use windlass::manager::Exit;
 use windlass::testing::TestCluster;
 use windlass_tests::widget::{Counts, Widget, counted, widget};
 
+fn send(signal: &str) {
+    let sent = Command::new("kill").args([signal, &std::process::id().to_string()]).status();
+    assert!(sent.unwrap().success());
+}
+
 #[tokio::test]
-async fn d7_sigterm_during_a_reconcile_lets_it_end() {
+async fn d7_a_signal_during_a_reconcile_lets_it_end_and_a_second_one_does_not() {
     let cluster = TestCluster::start().await;
     cluster.install::<Widget>().await;
-    let counts = Counts::default();
-    let manager = counted(cluster.client(), counts.clone()).namespaces([cluster.namespace()]);
-    let running = manager.without_health().without_metrics().start();
-    let widgets = cluster.client().namespace::<Widget>(cluster.namespace());
-    widgets.create(&widget("a", "brief")).await.unwrap();
+    the_first_lets_it_end(&cluster).await;
+    the_second_ends_at_once(&cluster).await;
+}
+
+async fn begun(counts: &Counts) {
     let began = async {
         while counts.begun.load(Ordering::Relaxed) == 0 {
             sleep(Duration::from_millis(10)).await;
         }
     };
     timeout(Duration::from_secs(30), began).await.expect("the reconcile begins");
+}
+
+async fn the_second_ends_at_once(cluster: &TestCluster) {
+    let counts = Counts::default();
+    let manager = counted(cluster.client(), counts.clone()).namespaces([cluster.namespace()]);
+    let running = manager.without_health().without_metrics().start();
+    let widgets = cluster.client().namespace::<Widget>(cluster.namespace());
+    widgets.delete("a").await.unwrap();
+    widgets.create(&widget("b", "slow")).await.unwrap();
+    begun(&counts).await;
+    send("-TERM");
+    let ready = async {
+        while running.readiness().is_ready() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(10), ready).await.expect("readiness falls");
+    assert!(running.is_running(), "the reconcile has 10 s to go");
+    send("-INT");
+    let exit = timeout(Duration::from_secs(5), running.join()).await.expect("at once").unwrap();
+    assert_eq!((exit, exit.code()), (Exit::Cut, 2));
+}
+
+async fn the_first_lets_it_end(cluster: &TestCluster) {
+    let counts = Counts::default();
+    let manager = counted(cluster.client(), counts.clone()).namespaces([cluster.namespace()]);
+    let running = manager.without_health().without_metrics().start();
+    let widgets = cluster.client().namespace::<Widget>(cluster.namespace());
+    widgets.create(&widget("a", "brief")).await.unwrap();
+    begun(&counts).await;
     assert_eq!(counts.ended.load(Ordering::Relaxed), 0);
-    let sent =
-        Command::new("kill").args(["-TERM", &std::process::id().to_string()]).status().unwrap();
-    assert!(sent.success());
+    send("-TERM");
     let exit = timeout(Duration::from_secs(30), running.join()).await.expect("it stops").unwrap();
     assert_eq!(exit, Exit::Drained);
     assert_eq!(counts.ended.load(Ordering::Relaxed), 1);

@@ -21,9 +21,10 @@ const FOR_MACHINES: [&str; 5] = ["reconcile_id", "path", "verb", "attempts", "co
 /// Starts logging, unless the program has set a subscriber of its own. With `in_detail` every
 /// reconcile and every write has a line.
 pub(super) fn start(options: &Options, in_detail: bool) {
-    let level = options.log_level.map_or(LevelFilter::INFO, LevelFilter::from_level);
+    let least = options.log.least();
+    let level = least.map_or(LevelFilter::INFO, LevelFilter::from_level);
     let builder = EnvFilter::builder().with_default_directive(level.into());
-    let told = options.log_level.is_some() || std::env::var_os("RUST_LOG").is_some();
+    let told = least.is_some() || std::env::var_os("RUST_LOG").is_some();
     let filter = match in_detail && !told {
         true => builder.parse_lossy("info,windlass::controller=debug,windlass::client::call=debug"),
         false => builder.from_env_lossy(),
@@ -33,7 +34,7 @@ pub(super) fn start(options: &Options, in_detail: bool) {
         .with_env_filter(filter)
         .with_writer(std::io::stderr)
         .with_ansi(terminal && colours());
-    let _ = match options.log_format {
+    let _ = match options.log.log_format {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
         LogFormat::Text if terminal => lines
             .fmt_fields(debug_fn(write_field))

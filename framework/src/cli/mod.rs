@@ -37,9 +37,9 @@ use serde_json::Value;
 use crate::client::{Client, ClientConfig};
 use crate::crd::CustomResource;
 use crate::error::{Error, ErrorKind};
-use crate::manager::{Manager, ManifestOptions};
+use crate::manager::{Manager, ManifestOptions, definition_of, exit_code};
 use crate::resource::ResourceInfo;
-use options::{Command, Options, Switch};
+use options::{Command, Election, Options, Switch};
 
 type Build = Box<dyn FnOnce(Client) -> Manager>;
 
@@ -84,9 +84,17 @@ impl App {
         self
     }
 
-    /// Does what the command line says; errors are printed.
+    /// Does what the command line says; errors are printed. The exit code is that of
+    /// [`Exit`](crate::manager::Exit) or [`exit_code`].
     pub fn main(self) -> ExitCode {
-        let options = Options::parse();
+        let options = match Options::try_parse() {
+            Ok(options) => options,
+            Err(error) => {
+                let _ = error.print();
+                // Asked for help, or misunderstood: 64 is what `exit_code` has for that.
+                return if error.use_stderr() { ExitCode::from(64) } else { ExitCode::SUCCESS };
+            }
+        };
         match self.execute(options) {
             Ok(code) => code,
             Err(error) => {
@@ -97,7 +105,7 @@ impl App {
                     cause = source.source();
                 }
                 let _ = writeln!(std::io::stderr(), "{text}");
-                ExitCode::FAILURE
+                ExitCode::from(exit_code(&error))
             }
         }
     }
@@ -118,7 +126,7 @@ impl App {
             Some(path) => Some(ClientConfig::from_file(path, None)?),
             None => ClientConfig::find()?,
         };
-        let Some(config) = config else { return self.run_without_cluster(options).await };
+        let Some(config) = config else { return Box::pin(self.run_without_cluster(options)).await };
         if options.until_ready {
             let text = "--until-ready shows the sample on the embedded API server, but a cluster is \
                         configured; unset KUBECONFIG, or watch the object with kubectl";
@@ -126,7 +134,14 @@ impl App {
         }
         logging::start(&options, false);
         tracing::info!(server = %config.server(), origin = config.origin(), "using a cluster");
-        let client = Client::builder().config(config).build()?;
+        let mut builder = Client::builder().config(config);
+        if let Some(qps) = options.kube_api_qps {
+            builder = builder.qps(qps);
+        }
+        if let Some(burst) = options.kube_api_burst {
+            builder = builder.burst(burst);
+        }
+        let client = builder.build()?;
         let manager = options.apply((self.build)(client));
         Ok(manager.run().await?.report())
     }
@@ -160,7 +175,8 @@ impl App {
         let mut sheet = ManifestOptions::default();
         sheet.namespace.clone_from(&wanted.namespace);
         sheet.image.clone_from(&wanted.image);
-        if options.leader_elect == Some(false) {
+        sheet.namespaced = wanted.namespaced;
+        if options.election.leader_elect == Some(false) {
             // The program must do without the permissions that are not printed.
             sheet.args.push("--leader-elect=false".to_owned());
         }
@@ -182,7 +198,7 @@ impl Sample {
             .map_err(|error| usage("the sample cannot be written as JSON").because(error))?;
         object["apiVersion"] = info.api_version().into();
         object["kind"] = info.kind.to_string().into();
-        Ok(Self { definition: K::crd()?, info, object })
+        Ok(Self { definition: definition_of::<K>()?, info, object })
     }
 }
 
@@ -207,13 +223,12 @@ impl Options {
                 Switch::Off => manager.without_metrics(),
             };
         }
-        match self.leader_elect {
-            Some(false) => manager = manager.without_leader_election(),
-            Some(true) if manager.election.is_none() => {
-                let lease = manager.name.clone().unwrap_or_else(program_name);
-                manager = manager.leader_election(lease);
-            }
-            _ => {}
+        manager = self.election.apply(manager);
+        if let Some(workers) = self.max_concurrent_reconciles {
+            manager = manager.max_concurrent_reconciles(workers);
+        }
+        if let Some(limit) = self.graceful_shutdown_timeout {
+            manager = manager.drain(limit);
         }
         let namespaces: Vec<&str> = self
             .watch_namespace
@@ -225,6 +240,38 @@ impl Options {
             manager = manager.namespaces(namespaces);
         }
         manager
+    }
+}
+
+impl Election {
+    fn apply(&self, mut manager: Manager) -> Manager {
+        match self.leader_elect {
+            Some(false) => manager = manager.without_leader_election(),
+            Some(true) if manager.election.is_none() => {
+                let lease = manager.name.clone().unwrap_or_else(program_name);
+                manager = manager.leader_election(lease);
+            }
+            _ => {}
+        }
+        let Some(mut settings) = manager.election.take() else { return manager };
+        if let Some(lease) = &self.leader_election_id {
+            // The operator keeps the name that it had by its lease.
+            manager.name.get_or_insert_with(|| settings.name.clone());
+            settings.name.clone_from(lease);
+        }
+        if let Some(namespace) = &self.leader_election_namespace {
+            settings = settings.namespace(namespace);
+        }
+        if let Some(duration) = self.leader_elect_lease_duration {
+            settings = settings.lease_duration(duration);
+        }
+        if let Some(duration) = self.leader_elect_renew_deadline {
+            settings = settings.renew_deadline(duration);
+        }
+        if let Some(duration) = self.leader_elect_retry_period {
+            settings = settings.retry_period(duration);
+        }
+        manager.leader_election_with(settings)
     }
 }
 

@@ -1,4 +1,8 @@
-//! Flags and environment variables, under the names that controller-runtime's users know.
+//! Flags and environment variables, under the names that operators in Go have.
+//!
+//! The first name of a flag is that of a project made by kubebuilder or operator-sdk, else that of
+//! Kubernetes' own components; other names in use are understood and not shown. What such a project
+//! can do and this one cannot is refused, not ignored.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -16,14 +20,60 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
 
+    /// Requests a second that may be sent at most; without it there is no limit
+    #[arg(long, global = true, value_name = "NUMBER", value_parser = positive)]
+    pub(super) kube_api_qps: Option<f64>,
+
+    /// Requests that may be sent at once under --kube-api-qps
+    #[arg(long, global = true, value_name = "NUMBER", requires = "kube_api_qps")]
+    pub(super) kube_api_burst: Option<u32>,
+
     /// Address of /metrics; 0 turns it off
     #[arg(long, global = true, value_name = "ADDRESS", value_parser = parse_switch)]
     pub(super) metrics_bind_address: Option<Switch>,
+
+    /// Only `false` is possible: metrics are served without TLS
+    #[arg(long, global = true, hide = true, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", action = ArgAction::Set, value_parser = never)]
+    pub(super) metrics_secure: Option<bool>,
 
     /// Address of /healthz and /readyz; 0 turns it off
     #[arg(long, global = true, value_name = "ADDRESS", value_parser = parse_switch)]
     pub(super) health_probe_bind_address: Option<Switch>,
 
+    #[command(flatten)]
+    pub(super) election: Election,
+
+    /// Objects that each controller reconciles at once
+    #[arg(long, global = true, value_name = "NUMBER", value_parser = at_least_one)]
+    pub(super) max_concurrent_reconciles: Option<usize>,
+
+    /// How long work may take to end once the operator is asked to stop
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    pub(super) graceful_shutdown_timeout: Option<Duration>,
+
+    #[command(flatten)]
+    pub(super) log: Log,
+
+    /// Namespaces to watch, separated by commas; empty means all
+    #[arg(long, global = true, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "")]
+    #[arg(hide_env_values = true, aliases = ["watch-namespaces", "namespaces"])]
+    pub(super) watch_namespace: String,
+
+    /// On the embedded API server: end once the sample is ready, or with the reason why it is not
+    #[arg(long, global = true)]
+    pub(super) until_ready: bool,
+
+    /// How long --until-ready waits
+    #[arg(long, global = true, value_name = "DURATION", default_value = "60", value_parser = duration)]
+    #[cfg_attr(not(feature = "local"), allow(dead_code))]
+    pub(super) ready_timeout: Duration,
+}
+
+/// Who of several replicas works.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Leader election")]
+pub(super) struct Election {
     /// Only the replica that holds the lease works
     #[arg(
         long,
@@ -36,27 +86,62 @@ pub(super) struct Options {
     )]
     pub(super) leader_elect: Option<bool>,
 
+    /// Name of the lease
+    #[arg(long, global = true, value_name = "NAME", alias = "leader-elect-resource-name")]
+    pub(super) leader_election_id: Option<String>,
+
+    /// Namespace of the lease; default: the operator's own
+    #[arg(long, global = true, value_name = "NAME", alias = "leader-elect-resource-namespace")]
+    pub(super) leader_election_namespace: Option<String>,
+
+    /// How long others wait before they take an unrenewed lease over
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(alias = "leader-election-lease-duration")]
+    pub(super) leader_elect_lease_duration: Option<Duration>,
+
+    /// How long a leader tries to renew before it gives up
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(alias = "leader-election-renew-deadline")]
+    pub(super) leader_elect_renew_deadline: Option<Duration>,
+
+    /// Time between two attempts to acquire or renew
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(alias = "leader-election-retry-period")]
+    pub(super) leader_elect_retry_period: Option<Duration>,
+}
+
+/// What is logged, and how.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Logging")]
+pub(super) struct Log {
     /// Least important lines to log: error, warn, info, debug, trace (default info)
-    #[arg(long, global = true, value_name = "LEVEL", alias = "zap-log-level")]
+    #[arg(long, global = true, value_name = "LEVEL", alias = "zap-log-level", value_parser = level)]
     pub(super) log_level: Option<tracing::Level>,
 
     /// How to log
     #[arg(long, global = true, value_enum, default_value_t, alias = "zap-encoder")]
     pub(super) log_format: LogFormat,
 
-    /// Namespaces to watch, separated by commas; empty means all
-    #[arg(long, global = true, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "")]
-    #[arg(hide_env_values = true)]
-    pub(super) watch_namespace: String,
+    /// As --log-level=debug
+    #[arg(long, global = true, hide = true, num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "true", action = ArgAction::Set)]
+    pub(super) zap_devel: Option<bool>,
 
-    /// On the embedded API server: end once the sample is ready, or with the reason why it is not
-    #[arg(long, global = true)]
-    pub(super) until_ready: bool,
+    /// Nothing: there are no stack traces in the log
+    #[arg(long, global = true, hide = true)]
+    pub(super) zap_stacktrace_level: Option<String>,
 
-    /// How long --until-ready waits, in seconds
-    #[arg(long, global = true, value_name = "SECONDS", default_value = "60", value_parser = seconds)]
-    #[cfg_attr(not(feature = "local"), allow(dead_code))]
-    pub(super) ready_timeout: Duration,
+    /// Nothing: times are in one format
+    #[arg(long, global = true, hide = true)]
+    pub(super) zap_time_encoding: Option<String>,
+}
+
+impl Log {
+    /// The least important level, if something was said about it.
+    pub(super) fn least(&self) -> Option<tracing::Level> {
+        let devel = self.zap_devel.unwrap_or_default();
+        self.log_level.or_else(|| devel.then_some(tracing::Level::DEBUG))
+    }
 }
 
 #[derive(Clone, Debug, Subcommand)]
@@ -76,6 +161,11 @@ pub(super) struct Manifests {
     /// Container image of the operator
     #[arg(long)]
     pub(super) image: Option<String>,
+
+    /// Roles instead of cluster roles: the operator works in its own namespace, or in those of
+    /// --watch-namespace, which limits it by itself
+    #[arg(long)]
+    pub(super) namespaced: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -107,7 +197,73 @@ fn parse_switch(text: &str) -> Result<Switch, String> {
     parsed.map(Switch::At).ok_or_else(|| "write IP:PORT, :PORT, or 0 for none".to_owned())
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = text.trim_end_matches('s').parse::<u64>();
-    seconds.map(Duration::from_secs).map_err(|error| error.to_string())
+fn never(text: &str) -> Result<bool, String> {
+    match text.parse() {
+        Ok(false) => Ok(false),
+        _ => Err("metrics are served without TLS, on the loopback interface unless \
+                  --metrics-bind-address says otherwise; put a proxy in front of them"
+            .to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
+    number.ok_or_else(|| "write a number above 0".to_owned())
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a whole number, at least 1".to_owned())
+}
+
+/// Names of levels, zap's included, or zap's numbers: 0 is `info`, what is above is ever more.
+fn level(text: &str) -> Result<tracing::Level, String> {
+    use tracing::Level;
+    if let Ok(number) = text.parse::<u8>() {
+        return Ok(match number {
+            0 => Level::INFO,
+            1..=4 => Level::DEBUG,
+            _ => Level::TRACE,
+        });
+    }
+    match text.to_ascii_lowercase().as_str() {
+        "error" | "dpanic" | "panic" | "fatal" => Ok(Level::ERROR),
+        "warn" | "warning" => Ok(Level::WARN),
+        "info" => Ok(Level::INFO),
+        "debug" => Ok(Level::DEBUG),
+        "trace" => Ok(Level::TRACE),
+        _ => Err("write error, warn, info, debug, trace, or a number".to_owned()),
+    }
+}
+
+/// Go's form of durations (`15s`, `1m30s`, `300ms`), or a number of seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a duration such as 15s, 1m30s or 500ms".to_owned();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Ok(Duration::from_secs(seconds));
+    }
+    let mut rest = text;
+    let mut sum = 0.0;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(wrong)?;
+        let number: f64 = rest[..digits].parse().map_err(|_| wrong())?;
+        let unit_end = rest[digits..]
+            .find(|c: char| c.is_ascii_digit())
+            .map_or(rest.len(), |length| digits + length);
+        let seconds = match &rest[digits..unit_end] {
+            "h" => 3600.0,
+            "m" => 60.0,
+            "s" => 1.0,
+            "ms" => 1e-3,
+            "us" | "µs" => 1e-6,
+            "ns" => 1e-9,
+            _ => return Err(wrong()),
+        };
+        sum += number * seconds;
+        rest = &rest[unit_end..];
+    }
+    if text.is_empty() {
+        return Err(wrong());
+    }
+    Duration::try_from_secs_f64(sum).map_err(|_| wrong())
 }

@@ -18,10 +18,10 @@ fn addresses_are_written_as_controller_runtime_writes_them() {
 
 #[test]
 fn leader_elect_is_a_switch_with_an_optional_value() {
-    assert_eq!(parse(&[]).unwrap().leader_elect, None);
-    assert_eq!(parse(&["--leader-elect"]).unwrap().leader_elect, Some(true));
-    assert_eq!(parse(&["--leader-elect=false"]).unwrap().leader_elect, Some(false));
-    assert_eq!(parse(&["--leader-elect", "run"]).unwrap().leader_elect, Some(true));
+    assert_eq!(parse(&[]).unwrap().election.leader_elect, None);
+    assert_eq!(parse(&["--leader-elect"]).unwrap().election.leader_elect, Some(true));
+    assert_eq!(parse(&["--leader-elect=false"]).unwrap().election.leader_elect, Some(false));
+    assert_eq!(parse(&["--leader-elect", "run"]).unwrap().election.leader_elect, Some(true));
 }
 
 #[test]
@@ -29,15 +29,15 @@ fn flags_are_understood_before_and_after_the_command() {
     for arguments in [["manifests", "--leader-elect"], ["--leader-elect", "manifests"]] {
         let options = parse(&arguments).unwrap();
         assert!(matches!(options.command, Some(Command::Manifests(_))));
-        assert_eq!(options.leader_elect, Some(true));
+        assert_eq!(options.election.leader_elect, Some(true));
     }
 }
 
 #[test]
 fn the_flags_of_zap_still_work() {
     let options = parse(&["--zap-log-level=debug", "--zap-encoder=json"]).unwrap();
-    assert_eq!(options.log_level, Some(tracing::Level::DEBUG));
-    assert_eq!(options.log_format, options::LogFormat::Json);
+    assert_eq!(options.log.log_level, Some(tracing::Level::DEBUG));
+    assert_eq!(options.log.log_format, options::LogFormat::Json);
 }
 
 #[test]
@@ -47,4 +47,72 @@ fn flags_win_over_the_program() {
     assert!(apply(&["--leader-elect=false"]).election.is_none());
     assert_eq!(apply(&["--leader-elect"]).election.unwrap().name, "ops");
     assert_eq!(apply(&["--watch-namespace=a, b,"]).namespaces, ["a", "b"]);
+}
+
+#[test]
+fn an_election_is_named_and_timed_as_by_either_family_of_flags() {
+    let manager = || Manager::new(Client::offline()).leader_election("ops");
+    for arguments in [
+        [
+            "--leader-election-id=other",
+            "--leader-election-namespace=kube-system",
+            "--leader-election-lease-duration=1m",
+            "--leader-election-renew-deadline=40s",
+            "--leader-election-retry-period=1500ms",
+        ],
+        [
+            "--leader-elect-resource-name=other",
+            "--leader-elect-resource-namespace=kube-system",
+            "--leader-elect-lease-duration=60s",
+            "--leader-elect-renew-deadline=0m40s",
+            "--leader-elect-retry-period=1.5s",
+        ],
+    ] {
+        let manager = parse(&arguments).unwrap().apply(manager());
+        assert_eq!(manager.display_name(), "ops", "the operator is still called so");
+        let election = manager.election.unwrap();
+        assert_eq!(election.name, "other");
+        assert_eq!(election.namespace.as_deref(), Some("kube-system"));
+        assert_eq!(election.timing.lease_duration.as_secs(), 60);
+        assert_eq!(election.timing.renew_deadline.as_secs(), 40);
+        assert_eq!(election.timing.retry_period.as_millis(), 1500);
+    }
+}
+
+#[test]
+fn durations_are_written_as_go_writes_them() {
+    let timeout = |text: &str| {
+        let flag = format!("--graceful-shutdown-timeout={text}");
+        parse(&[&flag]).map(|options| options.graceful_shutdown_timeout.unwrap().as_millis())
+    };
+    assert_eq!(timeout("30").unwrap(), 30_000);
+    assert_eq!(timeout("1m30s").unwrap(), 90_000);
+    assert_eq!(timeout("500ms").unwrap(), 500);
+    for wrong in ["", "fast", "5x", "s", "-1s", "9999999999999999999999h"] {
+        assert!(timeout(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn flags_say_how_much_is_done_at_once_and_for_how_long_it_may_end() {
+    let flags = ["--max-concurrent-reconciles=16", "--graceful-shutdown-timeout=40s"];
+    let manager = parse(&flags).unwrap().apply(Manager::new(Client::offline()));
+    assert_eq!(manager.workers, Some(16));
+    assert_eq!(manager.drain.as_secs(), 40);
+    assert!(parse(&["--max-concurrent-reconciles=0"]).is_err());
+    let options = parse(&["--kube-api-qps=20", "--kube-api-burst=30"]).unwrap();
+    assert_eq!((options.kube_api_qps, options.kube_api_burst), (Some(20.0), Some(30)));
+    assert!(parse(&["--kube-api-qps=-1"]).is_err());
+}
+
+#[test]
+fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() {
+    let least = |flags: &[&str]| parse(flags).unwrap().log.least();
+    assert_eq!(least(&["--zap-log-level=5"]), Some(tracing::Level::TRACE));
+    assert_eq!(least(&["--zap-log-level=panic"]), Some(tracing::Level::ERROR));
+    assert_eq!(least(&["--zap-devel"]), Some(tracing::Level::DEBUG));
+    assert_eq!(least(&["--zap-stacktrace-level=panic", "--zap-time-encoding=iso8601"]), None);
+    assert!(parse(&["--metrics-secure=false"]).is_ok());
+    let error = parse(&["--metrics-secure"]).unwrap_err().to_string();
+    assert!(error.contains("without TLS"), "{error}");
 }

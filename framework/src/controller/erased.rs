@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::Unrest;
@@ -66,5 +67,25 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// Why it does not come to rest.
     fn unrest(&self) -> Unrest {
         Unrest::default()
+    }
+
+    /// How many objects it reconciles at once, instead of what it was wired with; called once, before
+    /// [`attach`](Self::attach). By default it is ignored.
+    fn limit_workers(&self, _workers: usize) {}
+
+    /// How it is doing now, in detail, for the debug page: an object, each list in it with at most
+    /// `limit` entries, and no secrets in it. Default: the name and the numbers of
+    /// [`state`](Self::state).
+    fn dump(&self, limit: usize) -> Value {
+        let _ = limit;
+        let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state();
+        json!({
+            "name": self.name(),
+            "reconciles": reconciles,
+            "queue": {
+                "queued": queued, "working": working,
+                "backingOff": backing_off, "delayed": delayed,
+            },
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -63,6 +63,8 @@ pub(super) struct Plan<C: Reconciler> {
 /// A controller as the manager holds it.
 pub(super) struct Handle<C: Reconciler> {
     plan: Arc<Plan<C>>,
+    /// As wired, or as the operator was told.
+    workers: AtomicUsize,
     controller: Arc<C>,
     memory: Arc<Memory>,
     reconciles: Arc<AtomicU64>,
@@ -87,6 +89,7 @@ impl<C: Reconciler> Handle<C> {
     pub(super) fn new(plan: Plan<C>, controller: C) -> Self {
         let waking = Waking::new(plan.names.clone(), plan.debounce);
         Self {
+            workers: AtomicUsize::new(plan.workers),
             plan: Arc::new(plan),
             waking: Arc::new(waking),
             controller: Arc::new(controller),
@@ -101,15 +104,16 @@ impl<C: Reconciler> Handle<C> {
     fn attached(&self, informers: &InformerRegistry) -> &Attached {
         self.attached.get_or_init(|| {
             let plan = &self.plan;
+            let workers = self.workers.load(Ordering::Relaxed);
             let seams = informers.seams();
             let settings = QueueSettings::new(plan.name.as_ref())
-                .workers(plan.workers)
+                .workers(workers)
                 .retry(plan.retry)
                 .retried_for(Reason::RETRY.bit())
                 .requeued_for(Reason::REQUEUE.bit());
             let queue = WorkQueue::new(settings, seams);
             let feed = Feed::new(queue.clone(), self.waking.debounce(), seams.clock.clone());
-            let meter = Meter::new(&seams.metrics, &plan.name, plan.workers);
+            let meter = Meter::new(&seams.metrics, &plan.name, workers);
             self.waking.paused.tell(seams.metrics.gauge(&names::PAUSED, &[&plan.name]));
             let applied = &self.memory.applied;
             let at = Attach { controller: &plan.name, informers, feed: &feed, applied };
@@ -208,7 +212,8 @@ impl<C: Reconciler> Handle<C> {
         let pumps = &self.plan.pumps;
         // Ends when it is dropped.
         let _pumping = pump::start(pumps, &self.pump_run(&run, &worker.seams), &run.stop).await;
-        let mut drained = run_workers(&worker, self.plan.workers, run.drain).await;
+        let workers = self.workers.load(Ordering::Relaxed);
+        let mut drained = run_workers(&worker, workers, run.drain).await;
         if let Some(tasks) = tasks {
             // They were called off with the workers, and had the same time.
             drained &= tasks.end_all(run.drain).await;
@@ -286,6 +291,10 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.work(run))
+    }
+
+    fn limit_workers(&self, workers: usize) {
+        self.workers.store(workers.max(1), Ordering::Relaxed);
     }
 
     fn state(&self) -> ControllerState {

@@ -183,7 +183,7 @@ pub(super) fn watched<K: Resource>(
     reason: Reason,
     when: Option<Predicate<K>>,
 ) -> Source {
-    Box::new(move |at| Ok(vec![mapped(at, reason, when.clone(), mapper)]))
+    Box::new(move |at| Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)]))
 }
 
 /// Other objects: those parents are told whose index values name one.
@@ -200,7 +200,7 @@ pub(super) fn watched_by<K: Resource, P: Resource, V: IndexValue>(
             let keys = found.iter().map(|parent| parent.key().clone());
             keys.filter(|key| near(key, other.key())).collect()
         };
-        Ok(vec![mapped(at, reason, when.clone(), mapper)])
+        Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)])
     })
 }
 
@@ -218,14 +218,15 @@ pub(super) fn indexed<K: Resource, V: IndexValue>(index: Index<K, V>) -> Source 
 }
 
 /// Of each state that a reader of the cache could have seen, the keys that it concerns.
-fn mapped<K: Resource>(
-    at: &Attach<'_>,
+pub(super) fn mapped<K: Resource>(
+    informer: &Informer<K>,
+    feed: &Feed,
     reason: Reason,
     when: Option<Predicate<K>>,
     mapper: impl Fn(&Cached<K>) -> Vec<ObjectKey> + Send + Sync + 'static,
 ) -> Registration {
-    let feed = at.feed.clone();
-    let listen = at.informers.informer::<K>().listen().name("mapper of a controller");
+    let feed = feed.clone();
+    let listen = informer.listen().name("mapper of a controller");
     listen.on_steps(move |events| {
         let passed: Vec<Event>;
         let events = match &when {

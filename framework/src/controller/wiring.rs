@@ -1,5 +1,6 @@
 //! What a controller watches, owns and may do, before it runs.
 
+mod clusters;
 mod reconciling;
 
 use std::fmt;

@@ -147,10 +147,7 @@ impl Worker {
 
     async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) {
         let started = work.taken();
-        if work.failures() == 0
-            && reasons == Reason::CHANGED.bit()
-            && let Some(again_in) = self.step.left_by_us(work.key(), started)
-        {
+        if let Some(again_in) = self.left_by_us(&work, reasons, started) {
             // Its own write was told by the watch before it was answered.
             return match again_in {
                 None => work.done(),
@@ -191,6 +188,23 @@ impl Worker {
         };
         drop(busy);
         self.meter.ended(ended, took);
+    }
+
+    /// Is there no reason for this turn but what the last reconcile wrote? Then what is left of the time
+    /// after which that wanted to be called again.
+    fn left_by_us(
+        &self,
+        work: &Work<ObjectKey>,
+        reasons: u64,
+        now: Instant,
+    ) -> Option<Option<Duration>> {
+        // A wish to be called again comes with every turn before its time.
+        let (changed, requeue) = (Reason::CHANGED.bit(), Reason::REQUEUE.bit());
+        if work.failures() > 0 || reasons & changed == 0 || reasons & !(changed | requeue) != 0 {
+            return None;
+        }
+        let again_in = self.step.left_by_us(work.key(), now)?;
+        again_in.is_none_or(|delay| !delay.is_zero()).then_some(again_in)
     }
 
     fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {

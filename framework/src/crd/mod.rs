@@ -32,4 +32,10 @@ pub trait CustomResource: Resource {
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when a type has no structural schema; the text
     /// names every field that is wrong and says what to change.
     fn crd() -> Result<CustomResourceDefinition, Error>;
+
+    /// Version of the package that declares the kind, so that a process of an older version does not
+    /// replace the definition that a newer one installed. `None`: not known, as is the default.
+    fn package_version() -> Option<&'static str> {
+        None
+    }
 }

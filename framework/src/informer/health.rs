@@ -44,6 +44,8 @@ pub struct InformerStatus {
     pub state: String,
     /// Objects in the cache, those included that do not decode.
     pub objects: usize,
+    /// Bytes of what is kept of them.
+    pub bytes: usize,
     /// Objects known not to decode.
     pub invalid: usize,
     /// Newest resourceVersion applied and handed to listeners; empty before the first list.
@@ -107,6 +109,7 @@ impl Core {
                 && !self.has_fallen.load(Ordering::SeqCst),
             state: self.state(),
             objects: self.store.seen_len(),
+            bytes: self.store.sizes().bytes,
             invalid: self.store.invalid(),
             resource_version: self.progress.version().to_string(),
             age: self.age(now),

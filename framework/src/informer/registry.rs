@@ -38,6 +38,8 @@ pub(super) struct Inner {
     seams: Seams,
     namespaces: Vec<String>,
     cluster: ClusterId,
+    /// Put before the names of informers, where it is not the operator's own cluster.
+    place: Option<Arc<str>>,
     habits: Arc<Habits>,
     informers: Mutex<Informers>,
     asked_for: Notify,
@@ -122,12 +124,32 @@ impl InformerRegistry {
         seams: Seams,
         namespaces: Vec<String>,
     ) -> Self {
+        Self::build((cluster, None), sources, seams, namespaces)
+    }
+
+    /// Informers of a cluster whose name precedes theirs, in probes and metrics: `east/pods`.
+    pub(crate) fn elsewhere(
+        (cluster, name): (ClusterId, Arc<str>),
+        client: Client,
+        seams: Seams,
+        namespaces: Vec<String>,
+    ) -> Self {
+        Self::build((cluster, Some(name)), api_sources(client), seams, namespaces)
+    }
+
+    fn build(
+        (cluster, place): (ClusterId, Option<Arc<str>>),
+        sources: Sources,
+        seams: Seams,
+        namespaces: Vec<String>,
+    ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 sources,
                 seams,
                 namespaces: sorted(namespaces),
                 cluster,
+                place,
                 habits: Arc::default(),
                 informers: Mutex::default(),
                 asked_for: Notify::new(),
@@ -297,8 +319,9 @@ impl InformerRegistry {
         let mode = mode.in_cluster(inner.cluster);
         let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
         let apart = options.suffix(K::projection());
-        let name = format!("{}{apart}", info.group_resource());
-        let label = format!("{}{apart}", info.kind);
+        let place = inner.place.as_ref().map(|place| format!("{place}/")).unwrap_or_default();
+        let name = format!("{place}{}{apart}", info.group_resource());
+        let label = format!("{place}{}{apart}", info.kind);
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
         let core = Core::new((name, label), options, store, scopes, surroundings);

@@ -5,8 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::runnable::{Runnable, State as RunState};
+use crate::client::Client;
+use crate::controller::{Cluster, ErasedController};
 use crate::informer::{InformerRegistry, InformerStatus};
 use crate::leader::{Elector, Leadership, LeaseGate};
 use crate::reflector::State;
@@ -44,8 +48,16 @@ impl Readiness {
 /// What the checks look at; shared between the run and the probe server.
 #[derive(Debug)]
 pub(super) struct Vitals {
+    pub(super) name: String,
+    pub(super) began: Instant,
+    pub(super) client: Client,
     pub(super) stop: CancellationToken,
     pub(super) informers: InformerRegistry,
+    pub(super) clusters: Vec<Cluster>,
+    pub(super) controllers: Vec<Arc<dyn ErasedController>>,
+    pub(super) runnables: Vec<Arc<Runnable>>,
+    /// The lease's name.
+    pub(super) lease: Option<String>,
     pub(super) elector: Option<Elector>,
     /// What the start is still waiting for, before the caches fill.
     pub(super) starting: Mutex<Option<String>>,
@@ -55,6 +67,19 @@ pub(super) struct Vitals {
 impl Vitals {
     pub(super) fn leadership(&self) -> Option<Leadership> {
         self.elector.as_ref().map(|elector| elector.watch().borrow().clone())
+    }
+
+    /// The caches of the own cluster, and of others with their names.
+    pub(super) fn registries(&self) -> Vec<(Option<&str>, &InformerRegistry)> {
+        let others = self.clusters.iter().map(|one| (Some(one.name()), one.informers()));
+        std::iter::once((None, &self.informers)).chain(others).collect()
+    }
+
+    /// Waits until the caches of every cluster are filled.
+    pub(super) async fn synced(&self) {
+        for (_, informers) in self.registries() {
+            informers.synced().await;
+        }
     }
 
     pub(super) fn alive(&self) -> Vec<Check> {
@@ -80,7 +105,7 @@ impl Vitals {
         if let Some(waiting) = self.starting.lock().clone() {
             checks.push(failed("start", waiting));
         }
-        for informer in self.informers.status() {
+        for informer in self.registries().into_iter().flat_map(|(_, caches)| caches.status()) {
             let name = format!("cache {}", informer.name);
             checks.push(if informer.synced {
                 passed(&name, &cached(&informer))
@@ -99,6 +124,14 @@ impl Vitals {
             };
             // A replica that waits with warm caches is ready.
             checks.push(passed("leaderElection", &detail));
+        }
+        for runnable in &self.runnables {
+            let record = runnable.record.lock().clone();
+            if let (RunState::Restarting, Some(why)) = (record.state, record.last_error) {
+                // What is beside the controllers takes nobody out of service.
+                let name = format!("runnable {}", runnable.name());
+                checks.push(passed(&name, &format!("to be started again, it failed: {why}")));
+            }
         }
         Readiness { checks }
     }
@@ -176,6 +209,7 @@ mod tests {
             synced: true,
             state: state.to_owned(),
             objects: 3,
+            bytes: 300,
             invalid: 0,
             resource_version: "7".to_owned(),
             age: Some(Duration::from_secs(age)),

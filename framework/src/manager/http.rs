@@ -1,4 +1,4 @@
-//! The servers of probes and metrics: small, bounded, HTTP/1.1 only.
+//! The servers of probes, metrics and the debug page: small, bounded, HTTP/1.1 only.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,9 +16,10 @@ use percent_encoding::percent_decode_str;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tracing::{debug, warn};
+use tracing::warn;
 
-use super::health::{SharedVitals, chosen, print};
+use super::debug;
+use super::health::{SharedVitals, Vitals, chosen, print};
 use super::process;
 use crate::client::Io;
 use crate::clock::Clock;
@@ -41,6 +42,8 @@ pub(super) struct Endpoints {
     pub(super) probes: bool,
     /// Serves `/metrics`.
     pub(super) metrics: Option<Metrics>,
+    /// Serves `/debug`.
+    pub(super) debug: bool,
 }
 
 type Answer = Response<Full<Bytes>>;
@@ -97,7 +100,7 @@ pub(super) async fn converse(stream: impl Io, endpoints: Endpoints) {
         .max_buf_size(16 * 1024)
         .serve_connection(TokioIo::new(stream), service);
     if let Some(Err(error)) = clock.within(LIFETIME, connection).await {
-        debug!(%error, "a probe connection ended early");
+        tracing::debug!(%error, "a probe connection ended early");
     }
 }
 
@@ -121,6 +124,7 @@ impl Endpoints {
                 probe("readyz", self.vitals.ready().checks, only.as_deref(), uri)
             }
             ("metrics", Some(metrics)) if only.is_none() => exposition(metrics),
+            ("debug", _) if self.debug && only.is_none() => inside(&self.vitals, uri),
             _ => text(StatusCode::NOT_FOUND, format!("nothing is served at {path}\n")),
         }
     }
@@ -128,18 +132,7 @@ impl Endpoints {
 
 fn probe(endpoint: &str, checks: Vec<super::Check>, only: Option<&str>, uri: &Uri) -> Answer {
     let only = only.filter(|only| !only.is_empty());
-    let parameters: Vec<(String, String)> = uri
-        .query()
-        .unwrap_or_default()
-        .split('&')
-        .map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let decode = |part: &str| {
-                percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned()
-            };
-            (decode(key), decode(value))
-        })
-        .collect();
+    let parameters = parameters(uri);
     let verbose = parameters.iter().any(|(key, value)| key == "verbose" && value != "false");
     let excluded: Vec<String> = parameters
         .into_iter()
@@ -152,6 +145,32 @@ fn probe(endpoint: &str, checks: Vec<super::Check>, only: Option<&str>, uri: &Ur
     }
     let (ok, body) = print(endpoint, &checks, verbose);
     text(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body)
+}
+
+/// The query's pairs, decoded.
+fn parameters(uri: &Uri) -> Vec<(String, String)> {
+    let decode =
+        |part: &str| percent_decode_str(&part.replace('+', " ")).decode_utf8_lossy().into_owned();
+    let pairs = uri.query().unwrap_or_default().split('&');
+    let pair = |pair: &str| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (decode(key), decode(value))
+    };
+    pairs.map(pair).collect()
+}
+
+/// The debug page.
+fn inside(vitals: &Vitals, uri: &Uri) -> Answer {
+    let asked = parameters(uri).into_iter().find(|(key, _)| key == "limit");
+    let limit = match asked.map(|(_, value)| value.parse::<usize>()) {
+        None => debug::LIMIT,
+        Some(Ok(limit)) => limit,
+        Some(Err(_)) => {
+            return text(StatusCode::BAD_REQUEST, "limit must be a number\n".to_owned());
+        }
+    };
+    let body = format!("{:#}\n", debug::dump(vitals, limit));
+    typed(StatusCode::OK, body, "application/json")
 }
 
 fn exposition(metrics: &Metrics) -> Answer {

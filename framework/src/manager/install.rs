@@ -1,14 +1,24 @@
 //! Makes an API server serve custom resources, and waits until it does.
+//!
+//! A definition is only written when what is stored differs from it, and never over one that a newer
+//! version of the program wrote: a process of the old version that starts once more, in the middle of
+//! a roll-out, would take away fields that the new one uses, and the API server would prune them from
+//! every object that is written. Definitions carry their program's version in an annotation for that.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionCondition,
 };
-use tracing::{debug, info};
+use serde_json::{Map, Value};
+use tracing::{debug, info, warn};
 
+use super::manifests::plain_numbers;
+use super::version;
 use crate::api::Api;
 use crate::client::Client;
+use crate::crd::CustomResource;
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceExt;
 
@@ -16,8 +26,51 @@ use crate::resource::ResourceExt;
 const LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// The version of the package that declares the kind.
+const VERSION: &str = "windlass.dev/version";
+/// Fields of a definition that an API server fills in.
+const FILLED_IN: [&str; 4] = ["conversion", "listKind", "preserveUnknownFields", "singular"];
 
-/// Applies the definitions and waits until every one is established.
+/// The definition of `K`, with the version of its program.
+pub(crate) fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinition, Error> {
+    let mut definition = K::crd()?;
+    if let Some(version) = K::package_version() {
+        let annotations = definition.metadata.annotations.get_or_insert_default();
+        annotations.insert(VERSION.to_owned(), version.to_owned());
+    }
+    Ok(definition)
+}
+
+/// Are the kinds of all definitions served, in whatever form? Writes nothing. An API server that
+/// cannot be asked counts as one that serves none.
+///
+/// # Errors
+/// The definitions may not be read, and are not known to be served.
+pub(super) async fn are_served(
+    client: &Client,
+    definitions: &[CustomResourceDefinition],
+) -> Result<bool, Error> {
+    let api: Api<CustomResourceDefinition> = client.all();
+    for definition in definitions {
+        match api.get_opt(definition.name()).await {
+            Ok(Some(stored)) if matches!(served(&stored), Ok(true)) => {}
+            Ok(_) => return Ok(false),
+            Err(error) if error.kind() == ErrorKind::Forbidden => {
+                if !is_known_without(client, definition).await {
+                    return Err(refused(definition.name(), error));
+                }
+            }
+            Err(error) => {
+                debug!(definition = definition.name(), error = ?error, "cannot look at it");
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
+/// Applies the definitions that are not there as they should be, and waits until every one is
+/// established.
 ///
 /// # Errors
 /// What the API server says against a definition at once; anything else after a minute.
@@ -28,12 +81,12 @@ pub(crate) async fn install_all(
     let api: Api<CustomResourceDefinition> = client.all();
     let clock = &client.seams().clock;
     let mut last = None;
-    let work = async {
+    let work = Box::pin(async {
         for definition in definitions {
             install(client, &api, definition, &mut last).await?;
         }
         Ok(())
-    };
+    });
     let outcome = clock.within(LIMIT, work).await;
     outcome.unwrap_or_else(|| {
         let names: Vec<&str> = definitions.iter().map(ResourceExt::name).collect();
@@ -58,30 +111,112 @@ async fn install(
 ) -> Result<(), Error> {
     let name = definition.name();
     let mut pause = FIRST_PAUSE;
-    let mut applied = false;
+    // Once it was found or made right, only its conditions are waited for.
+    let mut is_right = false;
     loop {
-        let step =
-            if applied { api.get(name).await } else { api.apply(name, definition).force().await };
+        let step = match is_right {
+            true => api.get(name).await,
+            false => make_right(api, definition).await,
+        };
         match step {
             Ok(stored) if served(&stored)? => {
                 info!(definition = name, "custom resource definition is served");
                 return Ok(());
             }
-            Ok(_) => applied = true,
+            Ok(_) => is_right = true,
             Err(error) if worth_retrying(error.kind()) => {
                 debug!(definition = name, error = ?error, "installing again");
                 *last = Some(error);
             }
-            Err(error) => {
-                let text = format!(
-                    "cannot install the custom resource definition {name:?}; apply the operator's \
-                     manifests, which hold it, or leave out `install`"
-                );
-                return Err(Error::new(error.kind(), text).because(error));
+            Err(error)
+                if error.kind() == ErrorKind::Forbidden
+                    && is_known_without(client, definition).await =>
+            {
+                info!(definition = name, "served; this process may not read or write it");
+                return Ok(());
             }
+            Err(error) => return Err(refused(name, error)),
         }
         client.seams().clock.sleep(pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// What is stored, after writing the definition if that is needed.
+async fn make_right(
+    api: &Api<CustomResourceDefinition>,
+    definition: &CustomResourceDefinition,
+) -> Result<CustomResourceDefinition, Error> {
+    let name = definition.name();
+    let stored = api.get_opt(name).await?;
+    match stored {
+        Some(stored) if is_newer(&stored, definition) => {
+            warn!(
+                definition = name,
+                stored = version_of(&stored),
+                own = version_of(definition),
+                "a newer version of this program installed the definition: it is left as it is"
+            );
+            Ok(stored)
+        }
+        Some(stored) if is_same(definition, &stored) => Ok(stored),
+        _ => api.apply(name, definition).force().await,
+    }
+}
+
+/// Is the kind served, for all that this process may know?
+async fn is_known_without(client: &Client, definition: &CustomResourceDefinition) -> bool {
+    let spec = &definition.spec;
+    let Some(version) = spec.versions.iter().find(|version| version.served) else { return false };
+    let catalog = client.discovery().refresh().await;
+    catalog.is_ok_and(|catalog| {
+        let version = catalog.version(&spec.group, &version.name);
+        version.is_some_and(|version| version.resource(&spec.names.plural).is_some())
+    })
+}
+
+fn refused(name: &str, error: Error) -> Error {
+    let text = format!(
+        "cannot install the custom resource definition {name:?}; apply the operator's manifests, \
+         which hold it, or leave out `install`"
+    );
+    Error::new(error.kind(), text).because(error)
+}
+
+fn version_of(definition: &CustomResourceDefinition) -> Option<&str> {
+    definition.metadata.annotations.as_ref()?.get(VERSION).map(String::as_str)
+}
+
+/// Was it written by a newer version of the program than the one that has `own`?
+fn is_newer(stored: &CustomResourceDefinition, own: &CustomResourceDefinition) -> bool {
+    let versions = version_of(stored).zip(version_of(own));
+    versions.and_then(|(stored, own)| version::compare(stored, own)) == Some(Ordering::Greater)
+}
+
+/// Would applying `own` change nothing?
+fn is_same(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) -> bool {
+    let value = |definition: &CustomResourceDefinition| {
+        let mut value = serde_json::to_value(&definition.spec).unwrap_or_default();
+        plain_numbers(&mut value);
+        value
+    };
+    version_of(own) == version_of(stored) && holds(&value(own), &value(stored))
+}
+
+/// Is `stored` what `own` says, but for what an API server fills in?
+fn holds(own: &Value, stored: &Value) -> bool {
+    match (own, stored) {
+        (Value::Object(own), Value::Object(stored)) => {
+            let filled = |(key, _): &(&String, &Value)| FILLED_IN.contains(&key.as_str());
+            let extra = |map: &Map<String, Value>| map.iter().filter(|at| !filled(at)).count();
+            own.iter().all(|(key, own)| stored.get(key).is_some_and(|stored| holds(own, stored)))
+                && extra(own) == extra(stored)
+        }
+        (Value::Array(own), Value::Array(stored)) => {
+            own.len() == stored.len()
+                && own.iter().zip(stored).all(|(own, stored)| holds(own, stored))
+        }
+        _ => own == stored,
     }
 }
 
@@ -120,6 +255,8 @@ fn served(definition: &CustomResourceDefinition) -> Result<bool, Error> {
 mod tests {
     use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinitionStatus;
 
+    use serde_json::json;
+
     use super::*;
 
     fn with(conditions: &[(&str, &str)]) -> CustomResourceDefinition {
@@ -145,6 +282,38 @@ mod tests {
         assert!(!served(&CustomResourceDefinition::default()).unwrap());
         assert!(!served(&with(&[("NamesAccepted", "True")])).unwrap());
         assert!(served(&with(&[("NamesAccepted", "True"), ("Established", "True")])).unwrap());
+    }
+
+    fn stored_by(version: Option<&str>) -> CustomResourceDefinition {
+        let mut definition = with(&[("Established", "True")]);
+        let annotation = version.map(|version| (VERSION.to_owned(), version.to_owned()));
+        definition.metadata.annotations = Some(annotation.into_iter().collect());
+        definition
+    }
+
+    #[test]
+    fn a_definition_of_a_newer_program_is_left_alone_and_one_of_unknown_age_is_not() {
+        let own = stored_by(Some("1.2.0"));
+        assert!(is_newer(&stored_by(Some("1.10.0")), &own));
+        assert!(!is_newer(&stored_by(Some("1.2.0")), &own));
+        assert!(!is_newer(&stored_by(Some("1.2.0-rc.1")), &own));
+        assert!(!is_newer(&stored_by(None), &own));
+        assert!(!is_newer(&stored_by(Some("2")), &own));
+    }
+
+    #[test]
+    fn what_a_server_fills_in_is_no_difference_and_what_is_too_much_is_one() {
+        let own = json!({ "names": { "plural": "sites" }, "schema": { "a": { "maximum": 5 } } });
+        let mut stored = own.clone();
+        stored["conversion"] = json!({ "strategy": "None" });
+        stored["names"]["listKind"] = json!("SiteList");
+        assert!(holds(&own, &stored));
+        let mut wider = stored.clone();
+        wider["schema"]["b"] = json!({});
+        assert!(!holds(&own, &wider), "a field that the definition has no more");
+        let mut other = stored.clone();
+        other["schema"]["a"]["maximum"] = json!(6);
+        assert!(!holds(&own, &other));
     }
 
     #[test]

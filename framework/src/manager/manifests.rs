@@ -1,9 +1,11 @@
 //! What a cluster needs to run an operator, as YAML.
 //!
 //! Pure: nothing is read from a cluster. Roles hold exactly the grants of the controllers, and what
-//! the manager itself needs: its one Lease, events about it, and the definitions it installs.
+//! the manager itself needs: its one Lease, events about it, and the definitions it installs. An
+//! operator that is limited to namespaces gets Roles in those, and nothing that reaches further: it
+//! installs no definitions then, those of the manifests are there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use serde_json::{Value, json};
@@ -11,8 +13,7 @@ use serde_json::{Value, json};
 use super::{Bind, Manager};
 use crate::error::{Error, ErrorKind};
 use crate::leader::{Fenced, LeaderElection, fence_policy};
-use crate::rbac::Rule;
-use crate::resource::ResourceExt;
+use crate::resource::{ResourceExt, Scope};
 
 /// What [`Manager::manifests`] should print.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +25,8 @@ pub struct ManifestOptions {
     pub image: Option<String>,
     /// Arguments of the container; default: none.
     pub args: Vec<String>,
+    /// Limits an operator that watches all namespaces to its own one.
+    pub namespaced: bool,
 }
 
 impl ManifestOptions {
@@ -40,18 +43,14 @@ impl ManifestOptions {
         self.image = Some(image.into());
         self
     }
-}
 
-/// Rules with their verbs joined per resource, sorted.
-pub(super) fn merged(rules: impl Iterator<Item = Rule>) -> Vec<Rule> {
-    let mut by_resource: BTreeMap<(String, String), BTreeSet<&'static str>> = BTreeMap::new();
-    for rule in rules {
-        by_resource.entry((rule.group, rule.resource)).or_default().extend(rule.verbs);
+    /// Roles instead of cluster roles: the operator is limited to its own namespace, unless it names
+    /// others. One that names some is limited to those without this.
+    #[must_use]
+    pub fn namespaced(mut self, namespaced: bool) -> Self {
+        self.namespaced = namespaced;
+        self
     }
-    by_resource
-        .into_iter()
-        .map(|((group, resource), verbs)| Rule { group, resource, verbs })
-        .collect()
 }
 
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
@@ -61,6 +60,7 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
         namespace: options.namespace.as_deref().unwrap_or(name),
         image: options.image.clone().unwrap_or_else(|| format!("{name}:latest")),
         args: &options.args,
+        own_namespace_only: options.namespaced && manager.namespaces.is_empty(),
         manager,
     };
     let documents = sheet.documents()?;
@@ -74,6 +74,8 @@ struct Sheet<'a> {
     namespace: &'a str,
     image: String,
     args: &'a [String],
+    /// It names no namespaces, and is limited to its own.
+    own_namespace_only: bool,
     manager: &'a Manager,
 }
 
@@ -89,7 +91,7 @@ impl Sheet<'_> {
             documents.push(document);
         }
         documents.push(self.object("v1", "ServiceAccount", json!({})));
-        documents.extend(self.grants());
+        documents.extend(self.grants()?);
         documents.extend(self.install_role());
         if let Some(election) = &self.manager.election {
             documents.extend(self.lease_role(election));
@@ -129,9 +131,16 @@ impl Sheet<'_> {
         object
     }
 
-    /// The controllers' grants: everywhere, or in the watched namespaces only (where grants on
-    /// cluster-scoped kinds do not work).
-    fn grants(&self) -> Vec<Value> {
+    /// The namespaces that it is limited to; none for an operator of the whole cluster.
+    fn namespaces(&self) -> Vec<&str> {
+        if self.own_namespace_only {
+            return vec![self.namespace];
+        }
+        self.manager.namespaces.iter().map(String::as_str).collect()
+    }
+
+    /// The controllers' grants: everywhere, or in the watched namespaces only.
+    fn grants(&self) -> Result<Vec<Value>, Error> {
         let rules: Vec<Value> = self
             .manager
             .rules()
@@ -141,21 +150,50 @@ impl Sheet<'_> {
                 rule_of(&rule.group, &rule.resource, &verbs)
             })
             .collect();
-        let mut objects = vec![self.role("ClusterRole", "", json!(rules))];
-        if self.manager.namespaces.is_empty() {
-            objects.push(self.binding("ClusterRole", "", None));
+        let namespaces = self.namespaces();
+        if namespaces.is_empty() {
+            let role = self.role("ClusterRole", "", json!(rules));
+            return Ok(vec![role, self.binding("ClusterRole", "", None)]);
         }
-        for namespace in &self.manager.namespaces {
-            objects.push(self.binding("ClusterRole", "", Some(namespace)));
+        self.check_scopes()?;
+        let mut objects = Vec::new();
+        for namespace in namespaces {
+            let mut role = self.role("Role", "", json!(rules));
+            role["metadata"]["namespace"] = json!(namespace);
+            objects.extend([role, self.binding("Role", "", Some(namespace))]);
         }
-        objects
+        Ok(objects)
     }
 
-    /// What installing definitions needs; none when nothing is installed.
+    /// A Role grants nothing on what is in no namespace.
+    fn check_scopes(&self) -> Result<(), Error> {
+        for controller in &self.manager.controllers {
+            let rules = controller.rules();
+            let Some(rule) = rules.iter().find(|rule| rule.scope == Scope::Cluster) else {
+                continue;
+            };
+            let verbs: Vec<&str> = rule.verbs.iter().copied().collect();
+            let text = format!(
+                "cannot print roles for namespaces: the controller {:?} needs to {} {}, which are in \
+                 no namespace; print the manifests of an operator for the whole cluster (without \
+                 `--namespaced`, `--watch-namespace` and WATCH_NAMESPACE), or do without that kind",
+                controller.name(),
+                verbs.join(", "),
+                match rule.group.as_str() {
+                    "" => rule.resource.clone(),
+                    group => format!("{}.{group}", rule.resource),
+                }
+            );
+            return Err(Error::new(ErrorKind::Config, text));
+        }
+        Ok(())
+    }
+
+    /// What installing definitions needs; none when nothing is installed, or may be.
     fn install_role(&self) -> Vec<Value> {
         let names: Vec<&str> =
             self.manager.definitions.iter().flatten().map(ResourceExt::name).collect();
-        if names.is_empty() {
+        if names.is_empty() || !self.namespaces().is_empty() {
             return Vec::new();
         }
         let rule =
@@ -259,7 +297,9 @@ impl Sheet<'_> {
         let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
         let mut environment =
             vec![field("POD_NAME", "metadata.name"), field("POD_NAMESPACE", "metadata.namespace")];
-        if !self.manager.namespaces.is_empty() {
+        if self.own_namespace_only {
+            environment.push(field("WATCH_NAMESPACE", "metadata.namespace"));
+        } else if !self.manager.namespaces.is_empty() {
             let namespaces = self.manager.namespaces.join(",");
             environment.push(json!({ "name": "WATCH_NAMESPACE", "value": namespaces }));
         }

@@ -5,26 +5,36 @@
 //! collects them as settings; [`Manager::run`] runs them until a signal, [`Manager::start`] in the
 //! background.
 //!
-//! Order of the start: probe and metrics servers, custom resource definitions, caches, leadership,
-//! controllers. Replicas that do not lead keep their caches warm and are ready. On the first SIGTERM
-//! or SIGINT readiness falls and no reconcile starts any more; running ones get the drain time; the
-//! lease is given back only if all of them ended. The second signal ends the process at once.
+//! Order of the start: probe and metrics servers, runnables that come before caches (where webhooks
+//! will stand), caches, runnables, leadership, custom resource definitions, controllers and the
+//! runnables beside them. Without an election definitions are installed before the caches fill; with
+//! one the leader does it, under its lease. Replicas that do not lead keep their caches warm and are
+//! ready. On the first SIGTERM or SIGINT readiness falls and no reconcile starts any more; running
+//! ones get the drain time; the lease is given back only if all of them ended; the rest stops in
+//! reverse. The second signal ends the process at once. [`Exit`] and [`exit_code`] say how it ended.
 //!
-//! Absent: webhooks, sharding, a debug page.
+//! Absent: webhooks, sharding.
 
+mod debug;
+mod exit;
 mod health;
 mod http;
 mod install;
 mod manifests;
 mod process;
 mod run;
+mod runnable;
+mod running;
 mod signals;
 #[cfg(test)]
 mod tests;
+mod version;
 
+pub use exit::{Exit, exit_code};
 pub use health::{Check, Readiness};
 pub use manifests::ManifestOptions;
-pub use run::{Exit, Running};
+pub use runnable::{RunContext, Runnable};
+pub use running::Running;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -33,16 +43,16 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::client::Client;
-use crate::controller::{Controller, ErasedController, Reconciler, Wiring};
+use crate::controller::{Cluster, Controller, ErasedController, Reconciler, Wiring};
 use crate::crd::CustomResource;
 use crate::error::Error;
 use crate::informer::CacheOptions;
 use crate::leader::LeaderElection;
-use crate::rbac::Rule;
+use crate::rbac::{self, Rule};
 use crate::resource::{Resource, ResourceInfo};
 
 #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
-pub(crate) use install::install_all;
+pub(crate) use install::{definition_of, install_all};
 #[cfg(all(feature = "cli", feature = "local"))]
 pub(crate) use signals::first as first_signal;
 
@@ -69,8 +79,14 @@ pub struct Manager {
     pub(crate) namespaces: Vec<String>,
     /// How kinds are cached, where not by default.
     pub(crate) caches: Vec<(ResourceInfo, CacheOptions)>,
+    pub(crate) clusters: Vec<Cluster>,
+    pub(crate) runnables: Vec<Arc<Runnable>>,
+    /// How many objects each controller reconciles at once, instead of what it was wired with.
+    pub(crate) workers: Option<usize>,
     pub(crate) health: Bind,
     pub(crate) metrics: Bind,
+    /// Serves the debug page also beyond the loopback interface.
+    pub(crate) debug: bool,
     pub(crate) drain: Duration,
     pub(crate) signals: bool,
 }
@@ -106,6 +122,10 @@ impl Manager {
             election: None,
             namespaces: Vec::new(),
             caches: Vec::new(),
+            clusters: Vec::new(),
+            runnables: Vec::new(),
+            workers: None,
+            debug: false,
             health: at(Ipv4Addr::UNSPECIFIED.into(), 8081),
             metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
             drain: Duration::from_secs(25),
@@ -163,10 +183,12 @@ impl Manager {
         self
     }
 
-    /// Installs the definition of `K` before anything else starts, and waits until it is served.
-    /// Without it the definition must already be there.
+    /// Installs the definition of `K` before controllers start, and waits until it is served; with
+    /// leader election the leader does it. A stored definition is left alone when it is the same, and
+    /// when a newer version of this program installed it. Without it the definition must already be
+    /// there.
     pub fn install<K: CustomResource>(mut self) -> Self {
-        self.definitions.push(K::crd());
+        self.definitions.push(install::definition_of::<K>());
         self
     }
 
@@ -216,13 +238,41 @@ impl Manager {
         self
     }
 
-    /// Serves no metrics.
+    /// Serves the debug page with the metrics wherever those are served. Default: only on the
+    /// loopback interface. It shows names of objects and texts of errors.
+    pub fn debug_everywhere(mut self) -> Self {
+        self.debug = true;
+        self
+    }
+
+    /// Serves no metrics, and no debug page.
     pub fn without_metrics(mut self) -> Self {
         self.metrics = Bind::Off;
         self
     }
 
-    /// How long running reconciles may take to end once the operator is asked to stop; default
+    /// Fills the caches of another cluster before controllers start, and fences its writes by the
+    /// operator's lease.
+    pub fn cluster(mut self, cluster: &Cluster) -> Self {
+        // The first to ask decides whose clock and metrics they use.
+        cluster.informers_by(self.client.seams());
+        self.clusters.push(cluster.clone());
+        self
+    }
+
+    /// Runs work of your own beside the controllers.
+    pub fn runnable(mut self, runnable: Runnable) -> Self {
+        self.runnables.push(Arc::new(runnable));
+        self
+    }
+
+    /// How many objects each controller reconciles at once, whatever it was wired with; at least one.
+    pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
+        self.workers = Some(workers.max(1));
+        self
+    }
+
+    /// How long running reconciles and runnables may take to end once the operator is asked to stop; default
     /// 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the manifests say 5 s more).
     pub fn drain(mut self, duration: Duration) -> Self {
         self.drain = duration;
@@ -239,8 +289,9 @@ impl Manager {
     ///
     /// # Errors
     /// [`ErrorKind::Config`](crate::ErrorKind::Config) for settings that cannot work, an address
-    /// that cannot be listened on, a definition that cannot be installed within a minute, a
-    /// controller that ended by itself.
+    /// that cannot be listened on, two controllers, runnables or clusters of one name, a definition
+    /// that cannot be installed within a minute, a controller that ended by itself; the error of an
+    /// essential runnable. [`exit_code`] makes a number of it.
     ///
     /// # Cancel safety
     /// Dropping it stops everything at once, as a crash would.
@@ -257,14 +308,16 @@ impl Manager {
     /// definitions, roles with exactly the grants of the controllers, and a hardened Deployment.
     ///
     /// # Errors
-    /// Those of the definitions; see [`CustomResource::crd`].
+    /// Those of the definitions; see [`CustomResource::crd`]. [`ErrorKind::Config`](crate::ErrorKind)
+    /// when an operator that is limited to namespaces has a controller that needs a kind of the
+    /// cluster.
     pub fn manifests(&self, options: &ManifestOptions) -> Result<String, Error> {
         manifests::print(self, options)
     }
 
     /// What the controllers may do, merged and sorted.
     pub fn rules(&self) -> Vec<Rule> {
-        manifests::merged(self.controllers.iter().flat_map(|controller| controller.rules()))
+        rbac::merge(self.controllers.iter().flat_map(|controller| controller.rules()))
     }
 
     /// Name in manifests.

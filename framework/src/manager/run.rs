@@ -1,7 +1,11 @@
 //! The life of an operator, from its first server to its last goodbye.
+//!
+//! Each stage starts what it needs, lives through the next one, and stops what it started: servers,
+//! runnables that caches depend on, definitions and caches, runnables, terms of leadership,
+//! controllers. What fails anywhere is kept, and everything stops as if it had been asked to.
 
-use std::net::SocketAddr;
-use std::process::{ExitCode, Termination};
+use std::collections::BTreeSet;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,180 +13,89 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::field::display;
-use tracing::{error, info, warn};
+use tracing::{debug, error, info, warn};
 
-use super::health::{Readiness, SharedVitals, Vitals};
+use super::health::{SharedVitals, Vitals};
 use super::http::{Endpoints, bind, serve};
-use super::{Bind, Manager, install, signals};
-use crate::client::Client;
+use super::runnable::{Crew, When};
+use super::running::{Addresses, Running};
+use super::{Bind, Exit, Manager, install, signals};
+use crate::client::{Client, WriteGate};
 use crate::clock::Clock;
-use crate::controller::{ControllerRun, ControllerState, ErasedController, Unrest};
+use crate::controller::ControllerRun;
 use crate::error::{Error, ErrorKind};
 use crate::events::{Recorder, Warning};
 use crate::informer::InformerRegistry;
-use crate::leader::{Elector, LOST, Leadership, Term};
+use crate::leader::{Elector, LOST, Term};
 
-/// Beyond the drain time that a controller was given, for its own bookkeeping.
+/// Beyond the drain time that work was given, for its own bookkeeping.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// How an operator ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Every reconcile ended by itself. Exit code 0.
-    Drained,
-    /// Some reconcile was cut off: the drain time ran out, or a second signal came. Exit code 2.
-    Cut,
-}
-
-impl Termination for Exit {
-    fn report(self) -> ExitCode {
-        match self {
-            Self::Drained => ExitCode::SUCCESS,
-            Self::Cut => ExitCode::from(2),
-        }
-    }
-}
-
-/// An operator that runs in the background; dropping it stops everything at once, as a crash would.
-#[derive(Debug)]
-pub struct Running {
-    task: AbortOnDropHandle<Result<Exit, Error>>,
-    stop: CancellationToken,
-    vitals: SharedVitals,
-    controllers: Vec<Arc<dyn ErasedController>>,
-    client: Client,
-    addresses: watch::Receiver<Addresses>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Addresses {
-    health: Option<SocketAddr>,
-    metrics: Option<SocketAddr>,
-}
-
-impl Running {
-    /// Asks it to stop, as the first signal would; returns at once.
-    pub fn stop(&self) {
-        self.stop.cancel();
-    }
-
-    /// Waits until it has ended.
-    ///
-    /// # Errors
-    /// Those of [`Manager::run`].
-    pub async fn join(self) -> Result<Exit, Error> {
-        self.task.await.unwrap_or_else(|panic| {
-            let text = "the operator's main task panicked; please report it with the log";
-            Err(Error::new(ErrorKind::Other, text).because(panic))
-        })
-    }
-
-    /// Is it still running?
-    pub fn is_running(&self) -> bool {
-        !self.task.is_finished()
-    }
-
-    /// Its caches.
-    pub fn informers(&self) -> &InformerRegistry {
-        &self.vitals.informers
-    }
-
-    /// Its client, without the gate of leadership.
-    pub fn client(&self) -> &Client {
-        &self.client
-    }
-
-    /// How its controllers are doing, by name.
-    pub fn states(&self) -> Vec<(String, ControllerState)> {
-        let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
-        self.controllers.iter().map(state).collect()
-    }
-
-    /// Why its controllers do not come to rest, by name.
-    pub fn unrest(&self) -> Vec<(String, Unrest)> {
-        let unrest = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.unrest());
-        self.controllers.iter().map(unrest).collect()
-    }
-
-    /// Is it ready, and if not, what is missing?
-    pub fn readiness(&self) -> Readiness {
-        self.vitals.ready()
-    }
-
-    /// Where its election stands; `None` without one.
-    pub fn leadership(&self) -> Option<Leadership> {
-        self.vitals.leadership()
-    }
-
-    /// Where its probes are served, once they are; `None` when they never will be.
-    pub async fn health_addr(&self) -> Option<SocketAddr> {
-        let mut addresses = self.addresses.clone();
-        addresses.wait_for(|at| at.health.is_some()).await.ok().and_then(|at| at.health)
-    }
-
-    /// Where its metrics are served, once they are; `None` when they never will be.
-    pub async fn metrics_addr(&self) -> Option<SocketAddr> {
-        let mut addresses = self.addresses.clone();
-        addresses.wait_for(|at| at.metrics.is_some()).await.ok().and_then(|at| at.metrics)
-    }
-}
+/// So long caches wait for this process to lead and to install what they would look for in vain.
+const HEAD_START: Duration = Duration::from_secs(3);
 
 /// Everything that the main task owns.
 struct Operator {
-    name: String,
     client: Client,
     clock: Clock,
-    controllers: Vec<Arc<dyn ErasedController>>,
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
-    elector: Option<Elector>,
+    workers: Option<usize>,
     vitals: SharedVitals,
     health: Bind,
     metrics: Bind,
+    debug: bool,
     drain: Duration,
     stop: CancellationToken,
+    /// When it was asked to stop.
+    stopped: Mutex<Option<Instant>>,
+    failed: Arc<Failed>,
     addresses: watch::Sender<Addresses>,
 }
 
+/// The first failure that the operator cannot live with; it stops everything.
+#[derive(Debug)]
+struct Failed {
+    error: Mutex<Option<Error>>,
+    stop: CancellationToken,
+}
+
+impl Failed {
+    fn with(&self, error: Error) {
+        let mut first = self.error.lock();
+        if first.is_none() {
+            *first = Some(error);
+        }
+        drop(first);
+        self.stop.cancel();
+    }
+}
+
 pub(super) fn start(manager: Manager) -> Running {
-    let (name, health, metrics) =
-        (manager.display_name().to_owned(), manager.health, manager.metrics);
-    let drain = manager.drain;
-    let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
-    let (stop, now) = (CancellationToken::new(), CancellationToken::new());
-    let informers = InformerRegistry::new(client.clone(), namespaces);
-    let mut caches = caches.into_iter();
-    let cached = caches.try_for_each(|(info, options)| informers.set_options(info, options));
-    let elector = election.map(|settings| Elector::new(settings, &client)).transpose();
-    let (elector, problem) = match cached.and(elector) {
-        Ok(elector) => (elector, None),
-        Err(problem) => (None, Some(problem)),
-    };
-    let vitals = Arc::new(Vitals {
-        stop: stop.clone(),
-        informers,
-        elector: elector.clone(),
-        starting: Mutex::new(Some("starting".to_owned())),
-        gate: Mutex::new(None),
-    });
+    let stop = CancellationToken::new();
+    let (health, metrics, debug) = (manager.health, manager.metrics, manager.debug);
+    let (drain, workers, with_signals) = (manager.drain, manager.workers, manager.signals);
+    let (vitals, definitions, problem) = set_up(manager, &stop);
     let (addresses, seen) = watch::channel(Addresses::default());
     let operator = Operator {
-        name,
-        clock: client.seams().clock.clone(),
-        client: client.clone(),
-        controllers: controllers.clone(),
+        client: vitals.client.clone(),
+        clock: vitals.client.seams().clock.clone(),
         definitions,
-        elector,
-        vitals: vitals.clone(),
+        workers,
+        vitals: Arc::clone(&vitals),
         health,
         metrics,
+        debug,
         drain,
         stop: stop.clone(),
+        stopped: Mutex::default(),
+        failed: Arc::new(Failed { error: Mutex::default(), stop: stop.clone() }),
         addresses,
     };
-    let signals = manager.signals.then(|| signals::listen(stop.clone(), now.clone()));
+    let now = CancellationToken::new();
+    let signals = with_signals.then(|| signals::listen(stop.clone(), now.clone()));
     let task = tokio::spawn(async move {
         if let Some(problem) = problem {
             return Err(problem);
@@ -197,33 +110,83 @@ pub(super) fn start(manager: Manager) -> Running {
             outcome = operator.live() => outcome,
         }
     });
-    let task = AbortOnDropHandle::new(task);
-    Running { task, stop, vitals, controllers, client, addresses: seen }
+    let client = vitals.client.clone();
+    Running { task: AbortOnDropHandle::new(task), stop, vitals, client, addresses: seen }
+}
+
+type Definitions = Vec<Result<CustomResourceDefinition, Error>>;
+
+/// What probes and the debug page look at, and the first setting that cannot work.
+fn set_up(
+    manager: Manager,
+    stop: &CancellationToken,
+) -> (SharedVitals, Definitions, Option<Error>) {
+    let unique = unique(&manager);
+    let name = manager.display_name().to_owned();
+    let Manager { client, controllers, definitions, election, namespaces, caches, .. } = manager;
+    let informers = InformerRegistry::new(client.clone(), namespaces);
+    let mut caches = caches.into_iter();
+    let cached = caches.try_for_each(|(info, options)| informers.set_options(info, options));
+    let lease = election.as_ref().map(|settings| settings.name.clone());
+    let elector = election.map(|settings| Elector::new(settings, &client)).transpose();
+    let (elector, problem) = match unique.and(cached).and(elector) {
+        Ok(elector) => (elector, None),
+        Err(problem) => (None, Some(problem)),
+    };
+    let vitals = Vitals {
+        name,
+        began: client.seams().clock.now(),
+        client,
+        stop: stop.clone(),
+        informers,
+        clusters: manager.clusters,
+        controllers,
+        runnables: manager.runnables,
+        lease,
+        elector,
+        starting: Mutex::new(Some("starting".to_owned())),
+        gate: Mutex::new(None),
+    };
+    (Arc::new(vitals), definitions, problem)
+}
+
+/// Names label metrics, logs and probes: two of a kind may not share one.
+fn unique(manager: &Manager) -> Result<(), Error> {
+    let twice = |what: &str, names: Vec<&str>| {
+        let mut seen = BTreeSet::new();
+        match names.iter().find(|name| !seen.insert(**name)) {
+            None => Ok(()),
+            Some(name) => {
+                let text = format!("two {what} are called {name:?}; give one of them another name");
+                Err(Error::new(ErrorKind::Config, text))
+            }
+        }
+    };
+    twice("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
+    twice("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
+    twice("clusters", manager.clusters.iter().map(|one| one.name()).collect())?;
+    let mut numbers = BTreeSet::new();
+    match manager.clusters.iter().find(|one| !numbers.insert(one.id())) {
+        None => Ok(()),
+        Some(one) => {
+            let text = format!(
+                "the cluster {:?} has the same number as another; give it another name",
+                one.name()
+            );
+            Err(Error::new(ErrorKind::Config, text))
+        }
+    }
 }
 
 impl Operator {
     async fn live(self) -> Result<Exit, Error> {
         let mut servers = JoinSet::new();
         self.open_servers(&mut servers).await?;
-        match self.until_stop(self.install()).await {
-            None => return Ok(Exit::Drained),
-            Some(outcome) => outcome?,
-        }
-        for controller in &self.controllers {
-            controller.attach(&self.vitals.informers)?;
-        }
-        *self.vitals.starting.lock() = None;
-        let caches_stop = CancellationToken::new();
-        let mut caches = JoinSet::new();
-        caches.spawn({
-            let (informers, stop) = (self.vitals.informers.clone(), caches_stop.clone());
-            async move { informers.run(stop).await }
-        });
-        let outcome = self.work(&mut caches).await;
-        // Readiness falls also when the end is an error.
-        self.stop.cancel();
-        caches_stop.cancel();
-        self.clock.within(GRACE, async { while caches.join_next().await.is_some() {} }).await;
+        let outcome = tokio::select! {
+            biased;
+            outcome = self.serve() => outcome,
+            never = self.note_the_stop() => match never {},
+        };
         servers.shutdown().await;
         match &outcome {
             Ok(Exit::Drained) => info!("stopped; all work was ended"),
@@ -233,29 +196,64 @@ impl Operator {
         outcome
     }
 
+    async fn note_the_stop(&self) -> std::convert::Infallible {
+        self.stop.cancelled().await;
+        *self.stopped.lock() = Some(self.clock.now());
+        std::future::pending().await
+    }
+
+    /// What is left of the drain.
+    fn time_left(&self) -> Duration {
+        let stopped = *self.stopped.lock();
+        let gone = stopped.map_or(Duration::ZERO, |at| self.clock.now().duration_since(at));
+        (self.drain + GRACE).saturating_sub(gone).max(GRACE)
+    }
+
+    /// Between the first server and the last.
+    async fn serve(&self) -> Result<Exit, Error> {
+        for cluster in &self.vitals.clusters {
+            // Nobody leads yet.
+            if self.vitals.elector.is_some() {
+                cluster.fence(None);
+            }
+        }
+        let early = self.crew(When::BeforeCaches, &self.client, CancellationToken::new());
+        let outcome = self.with_definitions().await;
+        self.stop.cancel();
+        let ended = early.dismiss(self.time_left()).await;
+        let failed = self.failed.error.lock().take();
+        match failed {
+            Some(error) => Err(error),
+            None => outcome.map(|all| exit(all && ended)),
+        }
+    }
+
     async fn open_servers(&self, servers: &mut JoinSet<()>) -> Result<(), Error> {
         let registry = self.client.seams().metrics.clone();
-        let endpoints = |probes, metrics| Endpoints {
+        let endpoints = |probes, metrics, debug| Endpoints {
             vitals: self.vitals.clone(),
             clock: self.clock.clone(),
             probes,
             metrics,
+            debug,
         };
         let mut addresses = Addresses::default();
         let (health, metrics) = (self.health.addr(), self.metrics.addr());
         let shared = health.is_some() && health == metrics && health.is_some_and(|a| a.port() != 0);
+        // The names of objects and the texts of errors are nobody's business on the network.
+        let debug = self.debug || metrics.is_some_and(|at| at.ip().is_loopback());
         if let Some(addr) = health {
             let listener = bind(addr, "probes").await?;
             addresses.health = listener.local_addr().ok();
             let metrics = shared.then(|| registry.clone());
-            servers.spawn(serve(listener, endpoints(true, metrics)));
+            servers.spawn(serve(listener, endpoints(true, metrics, shared && debug)));
         }
         match metrics {
             Some(_) if shared => addresses.metrics = addresses.health,
             Some(addr) => {
                 let listener = bind(addr, "metrics").await?;
                 addresses.metrics = listener.local_addr().ok();
-                servers.spawn(serve(listener, endpoints(false, Some(registry))));
+                servers.spawn(serve(listener, endpoints(false, Some(registry), debug)));
             }
             None => {}
         }
@@ -265,21 +263,97 @@ impl Operator {
         Ok(())
     }
 
-    async fn install(&self) -> Result<(), Error> {
-        if self.definitions.is_empty() {
-            return Ok(());
+    /// The runnables of one stage, started.
+    fn crew(&self, when: When, client: &Client, stop: CancellationToken) -> Crew {
+        let mut crew = Crew::new(stop, self.clock.clone());
+        for runnable in self.vitals.runnables.iter().filter(|one| one.when() == when) {
+            let place = (client.clone(), self.vitals.informers.clone());
+            let (vitals, failed) = (Arc::clone(&self.vitals), Arc::clone(&self.failed));
+            let ready = async move {
+                if when == When::Always {
+                    vitals.synced().await;
+                }
+            };
+            crew.start(Arc::clone(runnable), place, ready, move |error| failed.with(error));
+        }
+        crew
+    }
+
+    /// From installing definitions to the end of the last term; true when all work ended by itself.
+    async fn with_definitions(&self) -> Result<bool, Error> {
+        let definitions = self.definitions()?;
+        // Ends once the kinds are there.
+        let installed = CancellationToken::new();
+        match self.until_stop(self.first_look(&definitions)).await {
+            None => return Ok(true),
+            Some(are_there) => {
+                if are_there? {
+                    installed.cancel();
+                }
+            }
+        }
+        for controller in &self.vitals.controllers {
+            if let Some(workers) = self.workers {
+                controller.limit_workers(workers);
+            }
+            controller.attach(&self.vitals.informers)?;
+        }
+        *self.vitals.starting.lock() = None;
+        let stop = CancellationToken::new();
+        let mut caches = self.start_caches(&stop, &installed);
+        let others = self.crew(When::Always, &self.client, CancellationToken::new());
+        let outcome = self.work(&definitions, &installed).await;
+        // Readiness falls also when the end is an error.
+        self.stop.cancel();
+        let ended = others.dismiss(self.time_left()).await;
+        stop.cancel();
+        self.clock.within(GRACE, async { while caches.join_next().await.is_some() {} }).await;
+        outcome.map(|all| all && ended)
+    }
+
+    fn definitions(&self) -> Result<Vec<CustomResourceDefinition>, Error> {
+        let copy = |definition: &Result<CustomResourceDefinition, Error>| match definition {
+            Ok(definition) => Ok(definition.clone()),
+            Err(error) => Err(Error::new(error.kind(), error.to_string())),
+        };
+        self.definitions.iter().map(copy).collect()
+    }
+
+    /// Are the kinds of all definitions there? Without an election they are then.
+    async fn first_look(&self, definitions: &[CustomResourceDefinition]) -> Result<bool, Error> {
+        if definitions.is_empty() {
+            return Ok(true);
         }
         let waiting = "installing custom resource definitions";
         *self.vitals.starting.lock() = Some(waiting.to_owned());
-        let definitions = self
-            .definitions
-            .iter()
-            .map(|definition| match definition {
-                Ok(definition) => Ok(definition.clone()),
-                Err(error) => Err(Error::new(error.kind(), error.to_string())),
-            })
-            .collect::<Result<Vec<_>, Error>>()?;
-        install::install_all(&self.client, &definitions).await
+        if self.vitals.elector.is_some() {
+            return Box::pin(install::are_served(&self.client, definitions)).await;
+        }
+        install::install_all(&self.client, definitions).await.map(|()| true)
+    }
+
+    /// Fills the caches of all clusters, and keeps them up to date until `stop`.
+    fn start_caches(&self, stop: &CancellationToken, installed: &CancellationToken) -> JoinSet<()> {
+        let mut caches = JoinSet::new();
+        for (place, informers) in self.vitals.registries() {
+            let (informers, stop, clock) = (informers.clone(), stop.clone(), self.clock.clone());
+            let (installed, failed) = (installed.clone(), Arc::clone(&self.failed));
+            let is_own = place.is_none();
+            caches.spawn(async move {
+                if is_own {
+                    tokio::select! {
+                        biased;
+                        () = stop.cancelled() => return,
+                        _ = clock.within(HEAD_START, installed.cancelled()) => {}
+                    }
+                }
+                informers.run(stop.clone()).await;
+                if !stop.is_cancelled() {
+                    failed.with(ended("the caches"));
+                }
+            });
+        }
+        caches
     }
 
     /// The outcome of `work`, or `None` when it was asked to stop first.
@@ -291,41 +365,77 @@ impl Operator {
         }
     }
 
-    /// From filling the caches to the end of the last term.
-    async fn work(&self, caches: &mut JoinSet<()>) -> Result<Exit, Error> {
-        let synced = async {
-            tokio::select! {
-                biased;
-                _ = caches.join_next() => Err(ended("the caches")),
-                () = self.vitals.informers.synced() => Ok(()),
-            }
-        };
-        match self.until_stop(synced).await {
-            None => return Ok(Exit::Drained),
-            Some(outcome) => outcome?,
+    /// From filled caches to the end of the last term.
+    async fn work(
+        &self,
+        definitions: &[CustomResourceDefinition],
+        installed: &CancellationToken,
+    ) -> Result<bool, Error> {
+        // Who has definitions to install must lead first: what is not there fills no cache.
+        if installed.is_cancelled() && self.until_stop(self.vitals.synced()).await.is_none() {
+            return Ok(true);
         }
-        info!("caches are filled");
-        let Some(elector) = &self.elector else {
-            let all_ended = self.run_controllers(self.client.clone(), None).await?;
-            return Ok(exit(all_ended));
+        let Some(elector) = &self.vitals.elector else {
+            info!("caches are filled");
+            return Ok(self.run_controllers(self.client.clone(), None).await);
         };
         while let Some(term) = elector.campaign(&self.stop).await {
-            let all_ended = self.serve_term(term).await?;
+            let all_ended = self.serve_term(term, definitions, installed).await;
             if self.stop.is_cancelled() {
-                return Ok(exit(all_ended));
+                return Ok(all_ended);
             }
         }
-        Ok(Exit::Drained)
+        Ok(true)
     }
 
-    async fn serve_term(&self, term: Term) -> Result<bool, Error> {
+    /// From winning the lease to giving it back.
+    async fn serve_term(
+        &self,
+        term: Term,
+        definitions: &[CustomResourceDefinition],
+        installed: &CancellationToken,
+    ) -> bool {
         *self.vitals.gate.lock() = Some(term.gate());
-        let client = self.client.gated(Arc::new(term.gate()));
-        let ends = Some((term.lost(), term.asked()));
-        let outcome = self.run_controllers(client, ends).await;
-        term.end(matches!(outcome, Ok(true))).await;
+        let gate: Arc<dyn WriteGate> = Arc::new(term.gate());
+        self.vitals.clusters.iter().for_each(|cluster| cluster.fence(Some(Arc::clone(&gate))));
+        let client = self.client.gated(gate);
+        let (lost, asked) = (term.lost(), term.asked());
+        let prepared = tokio::select! {
+            biased;
+            () = lost.cancelled() => None,
+            prepared = self.until_stop(self.prepare(&client, definitions, installed)) => prepared,
+        };
+        let all_ended = match prepared {
+            None => true,
+            Some(Ok(())) => self.run_controllers(client, Some((lost, asked))).await,
+            Some(Err(error)) if error.kind() == ErrorKind::NotLeader => {
+                debug!(error = ?error, "the lease was lost before anything was done");
+                true
+            }
+            Some(Err(error)) => {
+                self.failed.with(error);
+                true
+            }
+        };
+        let failed = self.failed.error.lock().is_some();
+        term.end(all_ended && !failed).await;
+        self.vitals.clusters.iter().for_each(|cluster| cluster.fence(None));
         *self.vitals.gate.lock() = None;
-        outcome
+        all_ended
+    }
+
+    /// The first thing that a leader does, under its lease: definitions as they should be.
+    async fn prepare(
+        &self,
+        client: &Client,
+        definitions: &[CustomResourceDefinition],
+        installed: &CancellationToken,
+    ) -> Result<(), Error> {
+        install::install_all(client, definitions).await?;
+        installed.cancel();
+        self.vitals.synced().await;
+        info!("caches are filled");
+        Ok(())
     }
 
     /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when every
@@ -334,11 +444,12 @@ impl Operator {
         &self,
         client: Client,
         ends: Option<(CancellationToken, CancellationToken)>,
-    ) -> Result<bool, Error> {
+    ) -> bool {
         let stop = self.stop.child_token();
         let mut reporting = self.report_invalid(&client, stop.clone());
+        let beside = self.crew(When::Leading, &client, stop.child_token());
         let mut running = JoinSet::new();
-        for controller in &self.controllers {
+        for controller in &self.vitals.controllers {
             let run = ControllerRun {
                 client: client.clone(),
                 informers: self.vitals.informers.clone(),
@@ -349,30 +460,30 @@ impl Operator {
             running.spawn(async move { (controller.name().to_owned(), controller.run(run).await) });
         }
         let (lost, asked) = ends.unwrap_or_default();
-        let outcome = tokio::select! {
+        let limit = tokio::select! {
             biased;
-            () = stop.cancelled() => Ok(self.drain + GRACE),
-            () = lost.cancelled() => Ok(LOST),
-            () = asked.cancelled() => Ok(self.drain + GRACE),
-            Some(early) = running.join_next() => Err(match early {
-                Ok((name, _)) => ended(&format!("controller {name:?}")),
-                Err(panic) => ended("a controller").because(panic),
-            }),
+            () = stop.cancelled() => self.drain + GRACE,
+            () = lost.cancelled() => LOST,
+            () = asked.cancelled() => self.drain + GRACE,
+            Some(early) = running.join_next() => {
+                self.failed.with(match early {
+                    Ok((name, _)) => ended(&format!("controller {name:?}")),
+                    Err(panic) => ended("a controller").because(panic),
+                });
+                self.drain + GRACE
+            }
         };
         stop.cancel();
-        let limit = match &outcome {
-            Ok(limit) => *limit,
-            Err(_) => self.drain + GRACE,
-        };
-        let all_ended = self.drained(&mut running, limit).await;
+        let (drained, ended) =
+            tokio::join!(self.drained(&mut running, limit), beside.dismiss(limit));
         self.vitals.informers.report_invalid(None);
         self.clock.within(GRACE, reporting.join_next()).await;
-        outcome.map(|_| all_ended)
+        drained && ended
     }
 
     /// Cached objects that do not decode get an Event each, by `client`, until `stop`.
     fn report_invalid(&self, client: &Client, stop: CancellationToken) -> JoinSet<()> {
-        let (recorder, writer) = Recorder::new(client.clone(), &self.name);
+        let (recorder, writer) = Recorder::new(client.clone(), &self.vitals.name);
         let mut writing = JoinSet::new();
         writing.spawn(writer.run(stop));
         self.vitals.informers.report_invalid(Some(Arc::new(move |invalid| {

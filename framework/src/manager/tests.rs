@@ -1,3 +1,5 @@
+mod runnables;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +14,7 @@ use crate::controller::{ControllerRun, ControllerState};
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
 use crate::metrics::names;
+use crate::resource::Scope;
 
 fn nowhere() -> Client {
     Client::offline()
@@ -40,6 +43,7 @@ impl ErasedController for Slow {
         let rule = |resource: &str, verbs: &[&'static str]| Rule {
             group: "apps".to_owned(),
             resource: resource.to_owned(),
+            scope: Scope::Namespaced,
             verbs: verbs.iter().copied().collect(),
         };
         vec![
@@ -159,8 +163,15 @@ async fn talk(mut stream: impl crate::client::Io, request: &str) -> String {
 fn endpoints() -> Endpoints {
     let client = nowhere();
     let vitals = Vitals {
+        name: "ops".to_owned(),
+        began: client.seams().clock.now(),
+        client: client.clone(),
         stop: CancellationToken::new(),
         informers: InformerRegistry::new(client.clone(), Vec::new()),
+        clusters: Vec::new(),
+        controllers: vec![Slow::new(Duration::ZERO)],
+        runnables: Vec::new(),
+        lease: None,
         elector: None,
         starting: parking_lot::Mutex::new(None),
         gate: parking_lot::Mutex::new(None),
@@ -171,6 +182,7 @@ fn endpoints() -> Endpoints {
         clock: client.seams().clock.clone(),
         probes: true,
         metrics: Some(client.seams().metrics.clone()),
+        debug: true,
     }
 }
 
@@ -213,6 +225,39 @@ async fn metrics_carry_the_operators_and_the_processes_series_in_one_document() 
     assert!(answer.contains(series), "{answer}");
     assert!(answer.ends_with("# EOF\n"), "{answer}");
     assert_eq!(answer.matches("# EOF").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_debug_page_is_json_with_bounds_and_only_where_it_is_allowed() {
+    let mut endpoints = endpoints();
+    let answer = ask(&endpoints, &get("/debug?limit=5")).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.contains("application/json"), "{head}");
+    let page: serde_json::Value = serde_json::from_str(body).unwrap();
+    assert_eq!(page["operator"], "ops");
+    assert_eq!(page["controllers"][0]["name"], "slow");
+    assert_eq!(page["leadership"], serde_json::Value::Null);
+    assert_eq!(page["informers"]["local"], serde_json::json!([]));
+    assert!(ask(&endpoints, &get("/debug?limit=many")).await.contains("400"));
+    endpoints.debug = false;
+    assert!(ask(&endpoints, &get("/debug")).await.contains("404"));
+}
+
+#[tokio::test]
+async fn the_debug_page_is_served_beside_metrics_on_loopback_and_beyond_only_when_asked() {
+    for (address, everywhere, served) in
+        [("127.0.0.1:0", false, "200"), ("0.0.0.0:0", false, "404"), ("0.0.0.0:0", true, "200")]
+    {
+        let controller = Slow::new(Duration::ZERO);
+        let mut manager = operator(&controller).metrics(address.parse().unwrap());
+        manager = manager.health("127.0.0.1:0".parse().unwrap());
+        let running = if everywhere { manager.debug_everywhere() } else { manager }.start();
+        let port = running.metrics_addr().await.unwrap().port();
+        let answer = fetch((Ipv4Addr::LOCALHOST, port).into(), "/debug").await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {served}")), "{address}: {answer}");
+        let health = running.health_addr().await.unwrap();
+        assert!(fetch(health, "/debug").await.contains("404"), "the probes' port has none");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -286,14 +331,55 @@ async fn an_operator_of_some_namespaces_is_granted_nothing_elsewhere() {
     let manager = operator(&controller).namespaces(["a", "b"]).name("ops");
     let text = manager.manifests(&ManifestOptions::default()).unwrap();
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
-    assert!(documents.iter().all(|document| document["kind"] != "ClusterRoleBinding"));
-    let bound: Vec<&str> = documents
-        .iter()
-        .filter(|document| document["kind"] == "RoleBinding")
-        .filter_map(|document| document["metadata"]["namespace"].as_str())
-        .collect();
-    assert_eq!(bound, ["a", "b"]);
+    let reach = |document: &serde_json::Value| {
+        document["kind"].as_str().is_some_and(|kind| kind.starts_with("Cluster"))
+    };
+    assert!(!documents.iter().any(reach), "{text}");
+    for kind in ["Role", "RoleBinding"] {
+        let of_kind = documents.iter().filter(|document| document["kind"] == kind);
+        let places = of_kind.filter_map(|document| document["metadata"]["namespace"].as_str());
+        assert_eq!(places.collect::<Vec<_>>(), ["a", "b"], "{kind}");
+    }
     let environment =
         &documents.last().unwrap()["spec"]["template"]["spec"]["containers"][0]["env"];
     assert!(environment.to_string().contains(r#""value":"a,b""#), "{environment}");
+}
+
+#[tokio::test]
+async fn an_operator_of_its_own_namespace_is_told_it_by_the_pod() {
+    let controller = Slow::new(Duration::ZERO);
+    let options = ManifestOptions::default().namespace("sites").namespaced(true);
+    let text = operator(&controller).name("ops").manifests(&options).unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let kinds: Vec<&str> =
+        documents.iter().filter_map(|document| document["kind"].as_str()).collect();
+    assert_eq!(kinds, ["Namespace", "ServiceAccount", "Role", "RoleBinding", "Deployment"]);
+    assert_eq!(documents[2]["metadata"]["namespace"], "sites");
+    let environment =
+        &documents.last().unwrap()["spec"]["template"]["spec"]["containers"][0]["env"];
+    let watched = environment.as_array().unwrap().last().unwrap();
+    assert_eq!(watched["name"], "WATCH_NAMESPACE");
+    assert_eq!(watched["valueFrom"]["fieldRef"]["fieldPath"], "metadata.namespace");
+}
+
+#[tokio::test]
+async fn roles_of_namespaces_are_refused_for_what_is_in_no_namespace() {
+    use k8s_openapi::api::core::v1::{ConfigMap, Node};
+    struct Nodes;
+    impl Reconciler for Nodes {
+        type Object = ConfigMap;
+        async fn reconcile(
+            &self,
+            _: &ConfigMap,
+            _: &crate::controller::Context<Self>,
+        ) -> crate::controller::Result {
+            Ok(crate::controller::Action::done())
+        }
+    }
+    let wiring = Wiring::new().watches::<Node>(|_| Vec::new());
+    let manager = Manager::new(nowhere()).controller_with(Nodes, wiring).namespaces(["a"]);
+    let error = manager.manifests(&ManifestOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    let text = error.to_string();
+    assert!(text.contains("\"configmap\" needs to get, list, watch nodes"), "{text}");
 }

@@ -44,7 +44,7 @@ use crate::crd::CustomResource;
 use crate::embedded;
 use crate::entropy::Entropy;
 use crate::error::Error;
-use crate::manager::{Manager, install_all};
+use crate::manager::{Manager, definition_of, install_all};
 use crate::metrics::Metrics;
 use crate::seams::Seams;
 
@@ -247,7 +247,7 @@ impl TestCluster {
     /// # Panics
     /// When it cannot be installed.
     pub async fn install<K: CustomResource>(&self) {
-        let outcome = match K::crd() {
+        let outcome = match definition_of::<K>() {
             Ok(definition) => install_all(&self.client, &[definition]).await,
             Err(error) => Err(error),
         };

@@ -279,6 +279,10 @@ fn crd(model: &ResourceModel) -> TokenStream {
                     index_paths: &[#(#index_paths),*],
                 })
             }
+
+            fn package_version() -> ::core::option::Option<&'static str> {
+                ::core::option_env!("CARGO_PKG_VERSION")
+            }
         }
     }
 }

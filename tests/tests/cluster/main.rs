@@ -14,6 +14,7 @@ mod gadget;
 mod leadership;
 mod list_watch;
 mod lost_answers;
+mod manager;
 mod projections;
 mod refusals;
 mod rights;

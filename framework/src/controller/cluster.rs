@@ -1,0 +1,193 @@
+//! Another cluster that controllers read and write: its client, its caches, its name.
+//!
+//! The kind that a controller reconciles lives in the operator's own cluster. What else it watches
+//! may live in others: [`Wiring::watches_in`](super::Wiring::watches_in). A [`Cluster`] is made
+//! once, given to the manager, which fills its caches before controllers start, and kept by the
+//! controllers that use it. Its writes ask for the operator's one lease, as all writes do.
+//!
+//! Absent: clusters that come and go, and controllers whose own kind is elsewhere.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use crate::client::{Client, WriteGate};
+use crate::error::{Error, ErrorKind};
+use crate::informer::InformerRegistry;
+use crate::resource::{ClusterId, Resource};
+use crate::seams::Seams;
+use crate::store::Store;
+use crate::sync::Mutex;
+
+/// Another cluster: a client, caches, and a name for logs, probes and metrics. Cheap to clone.
+///
+/// ```no_run
+/// # use windlass::{client::{Client, ClientConfig}, controller::Cluster, manager::Manager};
+/// # fn example(here: Client) -> Result<Manager, windlass::Error> {
+/// let config = ClientConfig::from_file("/etc/east/kubeconfig", None)?;
+/// let east = Cluster::new("east", Client::builder().config(config).build()?);
+/// let manager = Manager::new(here).cluster(&east);
+/// # Ok(manager)
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: Arc<str>,
+    id: ClusterId,
+    client: Client,
+    namespaces: Vec<String>,
+    informers: OnceLock<InformerRegistry>,
+    door: Arc<Door>,
+}
+
+impl Cluster {
+    /// The cluster that `client` reaches, watched in all namespaces. The name tells it from the
+    /// operator's other clusters.
+    pub fn new(name: impl Into<String>, client: Client) -> Self {
+        Self::in_namespaces(name, client, Vec::<String>::new())
+    }
+
+    /// The same, watched in these namespaces only; none given means all.
+    pub fn in_namespaces<N: Into<String>>(
+        name: impl Into<String>,
+        client: Client,
+        namespaces: impl IntoIterator<Item = N>,
+    ) -> Self {
+        let name: Arc<str> = Arc::from(name.into());
+        let door = Arc::new(Door { cluster: Arc::clone(&name), state: Mutex::default() });
+        let client = client.gated(Arc::clone(&door) as Arc<dyn WriteGate>);
+        let namespaces = namespaces.into_iter().map(Into::into).collect();
+        let id = ClusterId(number(&name));
+        let informers = OnceLock::new();
+        Self { inner: Arc::new(Inner { name, id, client, namespaces, informers, door }) }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// What the keys of its objects carry; follows from the name.
+    pub fn id(&self) -> ClusterId {
+        self.inner.id
+    }
+
+    /// Its client. In an operator with leader election its writes are refused unless this process
+    /// leads.
+    pub fn client(&self) -> &Client {
+        &self.inner.client
+    }
+
+    /// Its caches; they run while the operator does.
+    pub fn informers(&self) -> &InformerRegistry {
+        self.informers_by(self.inner.client.seams())
+    }
+
+    /// The cache of kind `K`.
+    ///
+    /// # Panics
+    /// When the kind is known at run time only.
+    pub fn store<K: Resource>(&self) -> Store<K> {
+        self.informers().informer::<K>().store()
+    }
+
+    /// The caches, with the operator's clock and metrics, if they were not asked for before.
+    pub(crate) fn informers_by(&self, seams: &Seams) -> &InformerRegistry {
+        let inner = &self.inner;
+        inner.informers.get_or_init(|| {
+            let seams = seams.fork(&format!("informers of cluster {}", inner.name));
+            let place = (inner.id, Arc::clone(&inner.name));
+            InformerRegistry::elsewhere(
+                place,
+                inner.client.clone(),
+                seams,
+                inner.namespaces.clone(),
+            )
+        })
+    }
+
+    /// From now on writes ask `gate`; without one they are refused.
+    pub(crate) fn fence(&self, gate: Option<Arc<dyn WriteGate>>) {
+        *self.inner.door.state.lock() = gate.map_or(Admission::Shut, Admission::Behind);
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("name", &self.inner.name)
+            .field("client", &self.inner.client)
+            .finish_non_exhaustive()
+    }
+}
+
+/// FNV-1a, folded to 16 bits; never 0, which is the operator's own cluster.
+fn number(name: &str) -> u16 {
+    let hash = name
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let folded = (hash >> 16) as u16 ^ (hash & 0xffff) as u16;
+    folded.max(1)
+}
+
+/// Whom writes ask.
+#[derive(Debug)]
+struct Door {
+    cluster: Arc<str>,
+    state: Mutex<Admission>,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Admission {
+    /// There is no election.
+    #[default]
+    Free,
+    /// There is one, and this process does not lead.
+    Shut,
+    Behind(Arc<dyn WriteGate>),
+}
+
+impl WriteGate for Door {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        let state = self.state.lock().clone();
+        match state {
+            Admission::Free => Ok(None),
+            Admission::Behind(gate) => gate.admit(),
+            Admission::Shut => {
+                let text = format!(
+                    "refused to write to cluster {}: this process does not lead; the leader does \
+                     the work",
+                    self.cluster
+                );
+                Err(Error::new(ErrorKind::NotLeader, text))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_has_a_number_that_follows_from_its_name_and_is_not_the_local_one() {
+        let cluster = |name: &str| Cluster::new(name, Client::offline());
+        assert_eq!(cluster("east").id(), cluster("east").id());
+        assert_ne!(cluster("east").id(), cluster("west").id());
+        assert_ne!(cluster("").id(), ClusterId::default());
+    }
+
+    #[test]
+    fn writes_elsewhere_ask_for_the_lease_once_there_is_an_election() {
+        let east = Cluster::new("east", Client::offline());
+        assert_eq!(east.inner.door.admit().unwrap(), None);
+        east.fence(None);
+        let error = east.inner.door.admit().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotLeader);
+        assert!(error.to_string().contains("cluster east"), "{error}");
+    }
+}

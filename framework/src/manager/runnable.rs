@@ -1,0 +1,299 @@
+//! Work of the user's own beside the controllers, in the operator's order of start and stop.
+//!
+//! A report that goes out each night, a server that controllers depend on, a poller of another
+//! system: each is a function that returns a future. It is started when its turn comes, told to stop
+//! in the reverse order, and waited for. One that fails or panics is started again, after 1 s, then
+//! 2 s, and so on up to a minute: what is beside the controllers must not end them. One that the
+//! operator cannot do without is [`essential`](Runnable::essential): its failure ends the operator
+//! with its error, as every runnable's does in controller-runtime.
+//!
+//! Absent: a schedule. Sleep by the clock of the context.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::{Instrument, error_span, info, warn};
+
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::controller::Failure;
+use crate::error::{Error, ErrorKind};
+use crate::informer::InformerRegistry;
+use crate::panics::{caught, panic_text};
+
+/// Before a runnable that failed is started again; doubles with each failure in a row.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// One that ran for so long has recovered: its next failure counts as the first.
+const RECOVERED: Duration = Duration::from_secs(300);
+
+type Outcome = Result<(), Failure>;
+type Boxed = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+type Work = dyn Fn(RunContext) -> Boxed + Send + Sync;
+
+/// What a runnable works with; cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RunContext {
+    client: Client,
+    informers: InformerRegistry,
+    clock: Clock,
+    stop: CancellationToken,
+}
+
+impl RunContext {
+    /// The operator's client. Of a runnable that runs with leadership its writes ask for the lease.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The operator's caches.
+    pub fn informers(&self) -> &InformerRegistry {
+        &self.informers
+    }
+
+    /// The operator's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Ends when the runnable must stop: the operator stops, or leadership is lost.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn stopped(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// The same as a token, for what takes one.
+    pub fn stop(&self) -> CancellationToken {
+        self.stop.clone()
+    }
+}
+
+/// When a runnable runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    BeforeCaches,
+    Always,
+    Leading,
+}
+
+/// Work beside the controllers.
+///
+/// ```no_run
+/// # use windlass::{client::Client, manager::{Manager, Runnable}};
+/// # async fn send_report() -> windlass::controller::Result<()> { Ok(()) }
+/// # fn example(client: Client) -> Manager {
+/// let report = Runnable::new("report", |cx| async move {
+///     while !cx.stop().is_cancelled() {
+///         send_report().await?;
+///         let day = std::time::Duration::from_secs(24 * 3600);
+///         tokio::select! {
+///             biased;
+///             () = cx.stopped() => {}
+///             () = cx.clock().sleep(day) => {}
+///         }
+///     }
+///     Ok(())
+/// });
+/// Manager::new(client).leader_election("reports").runnable(report.with_leadership())
+/// # }
+/// ```
+#[must_use = "a runnable does nothing until it is given to a manager"]
+pub struct Runnable {
+    name: Arc<str>,
+    when: When,
+    essential: bool,
+    work: Box<Work>,
+    pub(super) record: Mutex<Record>,
+}
+
+/// How a runnable is doing, for the debug page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Record {
+    pub(super) state: State,
+    /// Failures since the start.
+    pub(super) failures: u64,
+    pub(super) last_error: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum State {
+    #[default]
+    Waiting,
+    Running,
+    Restarting,
+    Ended,
+}
+
+impl Runnable {
+    /// `work` under a name, on every replica, once the caches are filled. It is called once, again
+    /// after a failure, and again in each term of one with leadership. It must return when it is told
+    /// to stop; returning `Ok` earlier means that it is done.
+    ///
+    /// # Cancel safety
+    /// The future is dropped when it has not ended by the end of the drain.
+    pub fn new<F, R>(name: impl Into<String>, work: F) -> Self
+    where
+        F: Fn(RunContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Outcome> + Send + 'static,
+    {
+        Self {
+            name: Arc::from(name.into()),
+            when: When::Always,
+            essential: false,
+            work: Box::new(move |cx| Box::pin(work(cx))),
+            record: Mutex::default(),
+        }
+    }
+
+    /// Only while this process leads, beside the controllers; always, where there is no election.
+    pub fn with_leadership(mut self) -> Self {
+        self.when = When::Leading;
+        self
+    }
+
+    /// From before the definitions are installed and the caches fill until after they stopped: for
+    /// what those depend on, such as a server of conversions.
+    pub fn before_caches(mut self) -> Self {
+        self.when = When::BeforeCaches;
+        self
+    }
+
+    /// The operator cannot do without it: a failure or a panic ends the operator, with the error.
+    pub fn essential(mut self) -> Self {
+        self.essential = true;
+        self
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn when(&self) -> When {
+        self.when
+    }
+
+    /// Runs it until it is done or told to stop; again after failures. The error of an essential one.
+    async fn run(&self, cx: &RunContext) -> Result<(), Error> {
+        let mut pause = FIRST_PAUSE;
+        while !cx.stop.is_cancelled() {
+            self.record.lock().state = State::Running;
+            let began = cx.clock.now();
+            let outcome = caught(async { (self.work)(cx.clone()).await }).await;
+            let failure = match outcome {
+                Ok(Ok(())) => break,
+                Ok(Err(failure)) => failure,
+                Err(panic) => Failure::from(format!("it panicked: {}", panic_text(panic.as_ref()))),
+            };
+            self.note(&failure);
+            if self.essential {
+                return Err(self.ended(failure));
+            }
+            if cx.stop.is_cancelled() {
+                warn!(error = %failure, "the runnable failed while it stopped");
+                break;
+            }
+            if cx.clock.now().saturating_duration_since(began) >= RECOVERED {
+                pause = FIRST_PAUSE;
+            }
+            warn!(error = %failure, again_in = ?pause, "the runnable failed");
+            tokio::select! {
+                biased;
+                () = cx.stop.cancelled() => {}
+                () = cx.clock.sleep(pause) => {}
+            }
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        self.record.lock().state = State::Ended;
+        info!("the runnable ended");
+        Ok(())
+    }
+
+    fn note(&self, failure: &Failure) {
+        let mut record = self.record.lock();
+        record.state = if self.essential { State::Ended } else { State::Restarting };
+        record.failures += 1;
+        record.last_error = Some(failure.to_string());
+    }
+
+    fn ended(&self, failure: Failure) -> Error {
+        let kind = failure.cause().downcast_ref::<Error>().map_or(ErrorKind::Other, Error::kind);
+        let text = format!(
+            "the runnable {:?} failed, and the operator was told not to do without it",
+            self.name
+        );
+        Error::new(kind, text).because(failure.source)
+    }
+}
+
+impl fmt::Debug for Runnable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runnable")
+            .field("name", &self.name)
+            .field("when", &self.when)
+            .field("essential", &self.essential)
+            .field("record", &self.record.lock())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The runnables of one stage, while they run.
+pub(super) struct Crew {
+    tasks: JoinSet<()>,
+    stop: CancellationToken,
+    clock: Clock,
+}
+
+impl Crew {
+    /// Nobody yet; told to stop by `stop`.
+    pub(super) fn new(stop: CancellationToken, clock: Clock) -> Self {
+        Self { tasks: JoinSet::new(), stop, clock }
+    }
+
+    /// Starts one once `ready` is; `failed` gets the error of an essential one.
+    pub(super) fn start(
+        &mut self,
+        runnable: Arc<Runnable>,
+        place: (Client, InformerRegistry),
+        ready: impl Future<Output = ()> + Send + 'static,
+        failed: impl FnOnce(Error) + Send + 'static,
+    ) {
+        let (client, informers) = place;
+        let (clock, stop) = (self.clock.clone(), self.stop.clone());
+        let cx = RunContext { client, informers, clock, stop: stop.clone() };
+        let span = error_span!("runnable", runnable = runnable.name());
+        let work = async move {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = ready => {}
+            }
+            if let Err(error) = runnable.run(&cx).await {
+                failed(error);
+            }
+        };
+        self.tasks.spawn(work.instrument(span));
+    }
+
+    /// Tells everybody to stop, and waits for at most `limit`; false when somebody was cut off.
+    pub(super) async fn dismiss(mut self, limit: Duration) -> bool {
+        self.stop.cancel();
+        let all = async { while self.tasks.join_next().await.is_some() {} };
+        if self.clock.within(limit, all).await.is_some() {
+            return true;
+        }
+        warn!(runnables = self.tasks.len(), "runnables did not end in time and are cut off");
+        self.tasks.abort_all();
+        // One that blocks its thread cannot be dropped before it yields: do not wait for that.
+        let gone = async { while self.tasks.join_next().await.is_some() {} };
+        self.clock.within(Duration::from_millis(500), gone).await;
+        false
+    }
+}

@@ -1,0 +1,107 @@
+//! An operator that runs, as its program sees it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::Exit;
+use super::debug;
+use super::health::{Readiness, SharedVitals};
+use crate::client::Client;
+use crate::controller::{ControllerState, ErasedController, Unrest};
+use crate::error::{Error, ErrorKind};
+use crate::informer::InformerRegistry;
+use crate::leader::Leadership;
+
+/// An operator that runs in the background; dropping it stops everything at once, as a crash would.
+#[derive(Debug)]
+pub struct Running {
+    pub(super) task: AbortOnDropHandle<Result<Exit, Error>>,
+    pub(super) stop: CancellationToken,
+    pub(super) vitals: SharedVitals,
+    pub(super) client: Client,
+    pub(super) addresses: watch::Receiver<Addresses>,
+}
+
+/// Where an operator's servers listen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Addresses {
+    pub(super) health: Option<SocketAddr>,
+    pub(super) metrics: Option<SocketAddr>,
+}
+
+impl Running {
+    /// Asks it to stop, as the first signal would; returns at once.
+    pub fn stop(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until it has ended.
+    ///
+    /// # Errors
+    /// Those of [`Manager::run`].
+    pub async fn join(self) -> Result<Exit, Error> {
+        self.task.await.unwrap_or_else(|panic| {
+            let text = "the operator's main task panicked; please report it with the log";
+            Err(Error::new(ErrorKind::Other, text).because(panic))
+        })
+    }
+
+    /// Is it still running?
+    pub fn is_running(&self) -> bool {
+        !self.task.is_finished()
+    }
+
+    /// Its caches.
+    pub fn informers(&self) -> &InformerRegistry {
+        &self.vitals.informers
+    }
+
+    /// Its client, without the gate of leadership.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// How its controllers are doing, by name.
+    pub fn states(&self) -> Vec<(String, ControllerState)> {
+        let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
+        self.vitals.controllers.iter().map(state).collect()
+    }
+
+    /// Why its controllers do not come to rest, by name.
+    pub fn unrest(&self) -> Vec<(String, Unrest)> {
+        let unrest = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.unrest());
+        self.vitals.controllers.iter().map(unrest).collect()
+    }
+
+    /// Is it ready, and if not, what is missing?
+    pub fn readiness(&self) -> Readiness {
+        self.vitals.ready()
+    }
+
+    /// Where its election stands; `None` without one.
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.vitals.leadership()
+    }
+
+    /// What the debug page shows: queues, keys in work and in backoff, caches, leadership, last
+    /// errors; each list with at most `limit` entries.
+    pub fn dump(&self, limit: usize) -> serde_json::Value {
+        debug::dump(&self.vitals, limit)
+    }
+
+    /// Where its probes are served, once they are; `None` when they never will be.
+    pub async fn health_addr(&self) -> Option<SocketAddr> {
+        let mut addresses = self.addresses.clone();
+        addresses.wait_for(|at| at.health.is_some()).await.ok().and_then(|at| at.health)
+    }
+
+    /// Where its metrics are served, once they are; `None` when they never will be.
+    pub async fn metrics_addr(&self) -> Option<SocketAddr> {
+        let mut addresses = self.addresses.clone();
+        addresses.wait_for(|at| at.metrics.is_some()).await.ok().and_then(|at| at.metrics)
+    }
+}

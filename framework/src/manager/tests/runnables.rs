@@ -1,0 +1,145 @@
+//! Work beside the controllers: order, failures, ends.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU32;
+
+use super::*;
+
+/// What happened, in order.
+#[derive(Clone, Debug, Default)]
+struct Story(Arc<Mutex<Vec<String>>>);
+
+impl Story {
+    fn tell(&self, what: &str) {
+        self.0.lock().unwrap().push(what.to_owned());
+    }
+
+    fn told(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Tells when it starts and when it ends, and runs until it must stop.
+    fn patient(&self, name: &'static str) -> Runnable {
+        let story = self.clone();
+        Runnable::new(name, move |cx| {
+            let story = story.clone();
+            async move {
+                story.tell(&format!("{name} starts"));
+                cx.stopped().await;
+                cx.clock().sleep(Duration::from_secs(1)).await;
+                story.tell(&format!("{name} ends"));
+                Ok(())
+            }
+        })
+    }
+}
+
+async fn until(met: impl Fn() -> bool) {
+    for _ in 0..100_000 {
+        if met() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("it never happened");
+}
+
+#[tokio::test(start_paused = true)]
+async fn runnables_stop_in_the_reverse_of_the_order_in_which_they_start() {
+    let (story, controller) = (Story::default(), Slow::new(Duration::from_secs(5)));
+    let running = operator(&controller)
+        .runnable(story.patient("leader's").with_leadership())
+        .runnable(story.patient("everybody's"))
+        .runnable(story.patient("first").before_caches())
+        .start();
+    until_started(&controller).await;
+    until(|| story.told().len() == 3).await;
+    assert_eq!(story.told(), ["first starts", "everybody's starts", "leader's starts"]);
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Drained);
+    assert_eq!(story.told()[3..], ["leader's ends", "everybody's ends", "first ends"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runnable_that_fails_or_panics_is_started_again_and_disturbs_nobody() {
+    let (tries, controller) = (Arc::new(AtomicU32::new(0)), Slow::new(Duration::ZERO));
+    let count = Arc::clone(&tries);
+    let shaky = Runnable::new("shaky", move |cx| {
+        let count = Arc::clone(&count);
+        async move {
+            match count.fetch_add(1, Ordering::Relaxed) {
+                0 => Err("no luck".into()),
+                1 => panic!("worse"),
+                _ => {
+                    cx.stopped().await;
+                    Ok(())
+                }
+            }
+        }
+    });
+    let running = operator(&controller).runnable(shaky).start();
+    let began = tokio::time::Instant::now();
+    until(|| tries.load(Ordering::Relaxed) == 3).await;
+    assert_eq!(began.elapsed().as_secs(), 3, "after 1 s, and after 2 s more");
+    assert!(running.readiness().is_ready());
+    assert_eq!(controller.started.load(Ordering::Relaxed), 1);
+    let told = &running.dump(9)["runnables"][0];
+    assert_eq!((told["state"].as_str(), told["failures"].as_u64()), (Some("running"), Some(2)));
+    assert_eq!(told["lastError"], "it panicked: worse");
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Drained);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_essential_runnable_ends_the_operator_with_its_error_after_the_drain() {
+    let controller = Slow::new(Duration::from_secs(5));
+    let failing = Runnable::new("vital", |cx| async move {
+        cx.clock().sleep(Duration::from_secs(1)).await;
+        Err(Error::new(ErrorKind::Forbidden, "not allowed").into())
+    });
+    let began = tokio::time::Instant::now();
+    let error = operator(&controller).runnable(failing.essential()).run().await.unwrap_err();
+    assert!(error.to_string().contains("\"vital\""), "{error}");
+    assert_eq!((error.kind(), exit_code(&error)), (ErrorKind::Forbidden, 77));
+    assert!(began.elapsed() >= Duration::from_secs(6), "the reconcile that ran was awaited");
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_a_runnable_that_does_not_stop_is_cut_off_at_the_end_of_the_drain() {
+    let controller = Slow::new(Duration::ZERO);
+    let stubborn = Runnable::new("stubborn", |_| std::future::pending());
+    let running = operator(&controller).drain(Duration::from_secs(5)).runnable(stubborn).start();
+    until_started(&controller).await;
+    let asked = tokio::time::Instant::now();
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Cut);
+    assert!(asked.elapsed() <= Duration::from_secs(8), "{:?}", asked.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_runnable_that_is_done_is_done() {
+    let (tries, controller) = (Arc::new(AtomicU32::new(0)), Slow::new(Duration::ZERO));
+    let count = Arc::clone(&tries);
+    let once = Runnable::new("once", move |_| {
+        count.fetch_add(1, Ordering::Relaxed);
+        std::future::ready(Ok(()))
+    });
+    let running = operator(&controller).runnable(once.essential()).start();
+    until_started(&controller).await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert!(running.is_running());
+    assert_eq!(tries.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_of_one_name_are_refused_before_anything_runs() {
+    let controller = Slow::new(Duration::ZERO);
+    let twice: Arc<dyn ErasedController> = controller.clone();
+    let error = operator(&controller).erased_controller(twice).run().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("two controllers are called \"slow\""), "{error}");
+    let idle = || Runnable::new("idle", |_| std::future::ready(Ok(())));
+    let error = operator(&controller).runnable(idle()).runnable(idle()).run().await.unwrap_err();
+    assert!(error.to_string().contains("two runnables"), "{error}");
+    assert_eq!(controller.started.load(Ordering::Relaxed), 0);
+}
