@@ -87,6 +87,7 @@ async fn run() -> std::result::Result<(), BoxError> {
         .without_leader_election()
         .without_health()
         .without_metrics()
+        .without_signals()
         .controller_with(Shops { prices, told }, wiring)
         .start();
     let mut until = async |part: &str| {

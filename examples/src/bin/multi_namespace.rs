@@ -48,6 +48,7 @@ fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manag
         .without_leader_election()
         .without_health()
         .without_metrics()
+        .without_signals()
         .controller_with(Greetings { told }, wiring)
 }
 

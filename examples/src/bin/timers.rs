@@ -60,6 +60,7 @@ async fn run() -> std::result::Result<(), BoxError> {
         .without_leader_election()
         .without_health()
         .without_metrics()
+        .without_signals()
         .controller_with(Probes { told }, wiring())
         .start();
     let mut until = async |part: &str| {
