@@ -17,6 +17,7 @@ mod changes;
 mod cluster;
 mod context;
 mod debounce;
+mod dump;
 mod echoes;
 mod erased;
 mod expectations;
