@@ -29,6 +29,9 @@ pub mod controllers_queues_and_backoff {}
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
 
+#[doc = include_str!("../../book/src/controllers/around-one-reconcile.md")]
+pub mod controllers_around_one_reconcile {}
+
 #[doc = include_str!("../../book/src/running/production.md")]
 pub mod running_production {}
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::events::shorten;
 use crate::resource::ObjectKey;
@@ -42,11 +43,20 @@ pub(super) struct Noted {
     pub(super) is_news: bool,
     /// Had it been given up before?
     pub(super) had_given_up: bool,
+    /// For when the failure before promised a retry.
+    pub(super) promised: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    age: u64,
+    error: LastError,
+    promised: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
-    errors: BTreeMap<ObjectKey, (u64, LastError)>,
+    errors: BTreeMap<ObjectKey, Entry>,
     /// The keys by age.
     ages: BTreeMap<u64, ObjectKey>,
     next: u64,
@@ -66,11 +76,14 @@ impl LastErrors {
         self.is_used.store(true, Ordering::Relaxed);
         let text = shorten(text, TEXT_LIMIT);
         let mut inner = self.inner.lock();
-        let before = inner.remove(key).filter(|before| !before.is_over);
+        let before = inner.remove(key).filter(|before| !before.error.is_over);
+        let promised = before.as_ref().and_then(|before| before.promised);
+        let before = before.map(|before| before.error);
         let noted = Noted {
             count: before.as_ref().map_or(0, |before| before.count) + 1,
             is_news: before.as_ref().is_none_or(|before| before.text != text),
             had_given_up: before.is_some_and(|before| before.gave_up),
+            promised,
         };
         let (key, gave_up) = (key.clone(), noted.had_given_up);
         let count = noted.count;
@@ -80,17 +93,24 @@ impl LastErrors {
 
     /// The object is not retried any more, or only slowly.
     pub(super) fn gave_up(&self, key: &ObjectKey) {
-        if let Some((_, error)) = self.inner.lock().errors.get_mut(key) {
-            error.gave_up = true;
+        if let Some(entry) = self.inner.lock().errors.get_mut(key) {
+            entry.error.gave_up = true;
+        }
+    }
+
+    /// The object is retried then, by its backoff.
+    pub(super) fn promise(&self, key: &ObjectKey, retry: Instant) {
+        if let Some(entry) = self.inner.lock().errors.get_mut(key) {
+            entry.promised = Some(retry);
         }
     }
 
     /// A reconcile of `key` succeeded.
     pub(super) fn succeeded(&self, key: &ObjectKey) {
         if self.is_used.load(Ordering::Relaxed)
-            && let Some((_, error)) = self.inner.lock().errors.get_mut(key)
+            && let Some(entry) = self.inner.lock().errors.get_mut(key)
         {
-            (error.is_over, error.gave_up) = (true, false);
+            (entry.error.is_over, entry.error.gave_up) = (true, false);
         }
     }
 
@@ -105,28 +125,22 @@ impl LastErrors {
     pub(super) fn snapshot(&self) -> Vec<LastError> {
         let inner = self.inner.lock();
         let newest = inner.ages.values().rev();
-        newest.filter_map(|key| inner.errors.get(key)).map(|(_, error)| error.clone()).collect()
-    }
-
-    /// The last error of one object that was not reconciled since.
-    pub(super) fn of(&self, key: &ObjectKey) -> Option<LastError> {
-        let inner = self.inner.lock();
-        let (_, error) = inner.errors.get(key)?;
-        (!error.is_over).then(|| error.clone())
+        newest.filter_map(|key| Some(inner.errors.get(key)?.error.clone())).collect()
     }
 }
 
 impl Inner {
-    fn remove(&mut self, key: &ObjectKey) -> Option<LastError> {
-        let (age, error) = self.errors.remove(key)?;
-        self.ages.remove(&age);
-        Some(error)
+    fn remove(&mut self, key: &ObjectKey) -> Option<Entry> {
+        let entry = self.errors.remove(key)?;
+        self.ages.remove(&entry.age);
+        Some(entry)
     }
 
     fn insert(&mut self, error: LastError) {
         self.next += 1;
         self.ages.insert(self.next, error.key.clone());
-        self.errors.insert(error.key.clone(), (self.next, error));
+        let entry = Entry { age: self.next, error, promised: None };
+        self.errors.insert(entry.error.key.clone(), entry);
         if self.errors.len() > LIMIT
             && let Some((_, oldest)) = self.ages.pop_first()
         {
@@ -154,7 +168,6 @@ mod tests {
         assert_eq!(note("away"), (false, 2));
         assert_eq!(note("broken"), (true, 3));
         errors.succeeded(&key("home"));
-        assert_eq!(errors.of(&key("home")), None);
         assert!(errors.snapshot()[0].is_over);
         assert!(errors.note(&key("home"), "broken".into(), at).is_news);
     }

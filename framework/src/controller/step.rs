@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use super::applied::Applied;
 use super::attend::Tasks;
@@ -88,6 +90,11 @@ impl<C: Reconciler> Step for ObjectStep<C> {
                 Err(Stopped::Superseded) => Outcome::Superseded,
             }
         })
+    }
+
+    fn left_by_us(&self, key: &ObjectKey, now: Instant) -> Option<Option<Duration>> {
+        let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
+        self.reach.memory.echoes.left_by_us(key, version, now)
     }
 
     fn stamp(&self, key: &ObjectKey) -> Option<Stamp> {
@@ -175,7 +182,9 @@ impl<C: Reconciler> ObjectStep<C> {
         } else {
             reconcile.await
         }?;
-        superseded.ended(key);
+        if self.plan.around.drops_superseded {
+            superseded.ended(key);
+        }
         if let Some(type_) = &self.plan.around.outcome {
             cx.tell_success(type_).await.map_err(Failure::from)?;
         }
@@ -185,6 +194,11 @@ impl<C: Reconciler> ObjectStep<C> {
         if let Some(tasks) = &self.tasks {
             tasks.reconciled(cx.begun()).await;
         }
+        let clock = &self.reach.seams.clock;
+        self.reach
+            .memory
+            .echoes
+            .concluded(key, action.requeue_after.map(|delay| clock.after(delay)));
         Ok(action)
     }
 

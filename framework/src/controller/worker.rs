@@ -22,6 +22,7 @@ use super::last::LastErrors;
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};
+use super::reasons::Reason;
 use super::report::Told;
 use super::spec::Stamp;
 use super::turn::{Cancel, Turn};
@@ -62,6 +63,10 @@ pub(super) type Telling<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> +
 pub(super) trait Step: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
     fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a>;
+
+    /// Does the cache show what the last reconcile, which has succeeded, left, and nothing newer? Then
+    /// what is left of the time after which it wanted to be called again.
+    fn left_by_us(&self, key: &ObjectKey, now: Instant) -> Option<Option<Duration>>;
 
     /// What the object should be, as a number.
     fn stamp(&self, key: &ObjectKey) -> Option<Stamp>;
@@ -142,6 +147,13 @@ impl Worker {
 
     async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) {
         let started = work.taken();
+        if let Some(again_in) = self.left_by_us(&work, reasons, started) {
+            // Its own write was told by the watch before it was answered.
+            return match again_in {
+                None => work.done(),
+                Some(delay) => work.after(delay),
+            };
+        }
         match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
             Leave::Go => {}
             Leave::GoAndWarn => {
@@ -176,6 +188,23 @@ impl Worker {
         };
         drop(busy);
         self.meter.ended(ended, took);
+    }
+
+    /// Is there no reason for this turn but what the last reconcile wrote? Then what is left of the time
+    /// after which that wanted to be called again.
+    fn left_by_us(
+        &self,
+        work: &Work<ObjectKey>,
+        reasons: u64,
+        now: Instant,
+    ) -> Option<Option<Duration>> {
+        // A wish to be called again comes with every turn before its time.
+        let (changed, requeue) = (Reason::CHANGED.bit(), Reason::REQUEUE.bit());
+        if work.failures() > 0 || reasons & changed == 0 || reasons & !(changed | requeue) != 0 {
+            return None;
+        }
+        let again_in = self.step.left_by_us(work.key(), now)?;
+        again_in.is_none_or(|delay| !delay.is_zero()).then_some(again_in)
     }
 
     fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {

@@ -82,7 +82,7 @@ async fn events(world: &World, reason: &str) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_is_given_up_after_its_retries_and_everybody_is_told() {
+async fn mechanism_68_an_object_is_given_up_after_its_retries_and_everybody_is_told() {
     let (world, failing) = (World::start().await, Failing::default());
     let wiring = Wiring::new().retry(RetryPolicy::at_most(3)).report_failures();
     let running = start(&world, &failing, wiring, "fails").await;
@@ -154,6 +154,31 @@ async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew
     assert!(running.stop().await);
 }
 
+/// What happens meanwhile has a failing object looked at, and does not make it wait longer.
+#[tokio::test(start_paused = true)]
+async fn g_q9_the_backoff_is_not_advanced_by_unrelated_events() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(100)).report_every_failure();
+    let running = start(&world, &failing, wiring, "counts").await;
+    pass(1200).await;
+    let attempts = |failing: &Failing| {
+        let last = failing.reports().pop().expect("a report");
+        last.rsplit(' ').next().and_then(|n| n.parse::<u32>().ok()).expect("a number")
+    };
+    let (tries, attempt) = (failing.tries(), attempts(&failing));
+    for n in 0..40 {
+        world.patch("home", json!({ "metadata": { "labels": { "n": n.to_string() } } })).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert!(failing.tries() >= tries + 40, "each is looked at");
+    assert!(attempts(&failing) <= attempt + 2, "{attempt} and {}", attempts(&failing));
+    assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), 0);
+    let tries = failing.tries();
+    pass(310).await;
+    assert!(failing.tries() > tries, "the retry comes when it was to come");
+    running.stop.cancel();
+}
+
 #[tokio::test(start_paused = true)]
 async fn every_failure_is_reported_to_who_asks_for_that() {
     let (world, failing) = (World::start().await, Failing::default());
@@ -183,7 +208,9 @@ async fn a_report_that_fails_panics_or_hangs_disturbs_nothing() {
         pass(100).await;
         let reports = failing.reports().len();
         assert!(reports > 5, "{how}: {reports}");
-        assert_eq!(world.counted(&names::RECONCILE_ERRORS), failing.tries() as u64);
+        // One may be in work.
+        let errors = world.counted(&names::RECONCILE_ERRORS);
+        assert!(failing.tries() as u64 - errors <= 1, "{how}: {errors}");
         assert_eq!(world.counted(&names::RECONCILE_PANICS), 0);
         running.stop.cancel();
     }
@@ -281,7 +308,7 @@ async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner
     assert_eq!(count(&labelling.done), done);
     world.server.faults().resume_watches("sites");
     tokio::time::sleep(Duration::from_millis(50)).await;
-    assert_eq!(count(&labelling.done), done + 1, "at once when the winner is seen");
+    assert!(count(&labelling.done) > done, "at once when the winner is seen");
     let site = world.sites().get("home").await.expect("it is there");
     assert_eq!(site.label("host"), Some("b"));
     assert!(running.stop().await);

@@ -8,6 +8,7 @@ use crate::controller::Failure;
 use crate::controller::failure::Retry;
 use crate::controller::last::Noted;
 use crate::controller::meter::Ended;
+use crate::controller::reasons::Reason;
 use crate::controller::report::Told;
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
@@ -28,6 +29,9 @@ enum Next {
     Never,
     After(Duration),
     Backoff,
+    /// When the backoff has it anyway: it was reconciled earlier because something happened, and that
+    /// is no reason to wait longer.
+    AsPromised(Duration),
     /// When the cache shows who wrote first.
     LostRace,
     /// Its retries are used up.
@@ -45,7 +49,7 @@ impl Worker {
         self.namespaces.failed(work.key(), &failure);
         let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
         let failures = work.failures().saturating_add(1);
-        let next = self.what_next(&failure, failures, noted);
+        let next = self.what_next(&failure, failures, (noted, reasons));
         failure.gave_up = matches!(next, Next::GiveUp(_));
         let gave_up_now = failure.gave_up && !noted.had_given_up;
         if failure.gave_up || matches!(next, Next::Never) {
@@ -59,14 +63,26 @@ impl Worker {
         if gave_up_now {
             self.meter.gave_up();
         }
-        verdict(work, &failure, next, how)
+        let key = work.key().clone();
+        let is_first = matches!(next, Next::Backoff);
+        let (ended, retry_in) = verdict(work, &failure, next, how);
+        match (retry_in, noted.promised) {
+            (Some(delay), _) if is_first => self.last.promise(&key, self.seams.clock.after(delay)),
+            (Some(_), Some(promised)) => self.last.promise(&key, promised),
+            _ => {}
+        }
+        ended
     }
 
-    fn what_next(&self, failure: &Failure, failures: u32, noted: Noted) -> Next {
+    fn what_next(&self, failure: &Failure, failures: u32, (noted, reasons): (Noted, u64)) -> Next {
+        let now = self.seams.clock.now();
+        let promised = noted.promised.filter(|_| reasons & Reason::RETRY.bit() == 0);
+        let left = promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
             Retry::Never => Next::Never,
             Retry::After(delay) => Next::After(delay),
             Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
+            Retry::Backoff if !left.is_zero() => Next::AsPromised(left),
             Retry::Backoff if self.retry.bound(failures).is_none() => {
                 // The function is code of users.
                 let delay = || self.then.delay(failure, failures);
@@ -93,20 +109,26 @@ impl Worker {
     }
 }
 
-/// Logs a failure, and gives the verdict on its key.
-fn verdict(work: Work<ObjectKey>, failure: &Failure, next: Next, how: Ended) -> Ended {
+/// Logs a failure, and gives the verdict on its key; returns how it ended, and when the backoff has it
+/// again.
+fn verdict(
+    work: Work<ObjectKey>,
+    failure: &Failure,
+    next: Next,
+    how: Ended,
+) -> (Ended, Option<Duration>) {
     let failures = work.failures().saturating_add(1);
     let retry_in = match next {
         Next::Never => {
             work.done();
             tracing::error!(error = %failure, "the reconcile failed for good");
-            return Ended::Terminal;
+            return (Ended::Terminal, None);
         }
         Next::LostRace => {
             // The change that was written first is on its way, and wakes the key.
             work.retry_after(RACE_LIMIT);
             tracing::debug!(error = %failure, "somebody else wrote first: waiting to see what");
-            return how;
+            return (how, None);
         }
         Next::GiveUp(again_in) => {
             match again_in {
@@ -114,9 +136,14 @@ fn verdict(work: Work<ObjectKey>, failure: &Failure, next: Next, how: Ended) -> 
                 None => drop(work.retry()),
             }
             tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
-            return how;
+            return (how, None);
         }
         Next::After(delay) => {
+            work.retry_after(delay);
+            tracing::warn!(error = %failure, failures, retry_in = ?delay, "the reconcile failed");
+            return (how, None);
+        }
+        Next::AsPromised(delay) => {
             work.retry_after(delay);
             Some(delay)
         }
@@ -128,5 +155,5 @@ fn verdict(work: Work<ObjectKey>, failure: &Failure, next: Next, how: Ended) -> 
         }
         _ => tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed"),
     }
-    how
+    (how, retry_in)
 }

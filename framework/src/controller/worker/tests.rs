@@ -82,6 +82,10 @@ impl Step for Script {
         })
     }
 
+    fn left_by_us(&self, _: &ObjectKey, _: tokio::time::Instant) -> Option<Option<Duration>> {
+        None
+    }
+
     fn stamp(&self, _: &ObjectKey) -> Option<Stamp> {
         None
     }
