@@ -66,7 +66,9 @@ fn a_mechanism_that_a_test_is_named_after_has_a_row() {
 #[test]
 fn the_overview_calls_no_mechanism_absent_that_has_a_test() {
     let overview = cells(OVERVIEW);
-    for (id, _) in rows() {
+    let rows = rows();
+    assert_eq!(rows.keys().copied().collect::<Vec<_>>(), (1..=71).collect::<Vec<_>>());
+    for (id, _) in rows.into_iter().filter(|(_, tests)| !tests.is_empty()) {
         let row = overview.iter().find(|(other, _)| *other == id);
         let (_, cells) = row.unwrap_or_else(|| panic!("{OVERVIEW} has no row {id}"));
         assert_ne!(cells.last().map(String::as_str), Some("later"), "mechanism {id}");
