@@ -23,6 +23,9 @@ pub mod cache_queues {}
 #[doc = include_str!("../../book/src/cache/modes.md")]
 pub mod cache_modes {}
 
+#[doc = include_str!("../../book/src/controllers/finalizers.md")]
+pub mod controllers_finalizers {}
+
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
 

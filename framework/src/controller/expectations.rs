@@ -337,7 +337,10 @@ impl Room {
     }
 
     /// How the cache stands to each write.
-    fn views(&self, informers: &InformerRegistry) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
+    fn views(
+        &self,
+        informers: &InformerRegistry,
+    ) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
         let mut views = vec![View::Confirmed; self.sent.len()];
         let asked = self.sent.iter().zip(&mut views);
         let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none());

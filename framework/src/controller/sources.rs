@@ -183,7 +183,9 @@ pub(super) fn watched<K: Resource>(
     reason: Reason,
     when: Option<Predicate<K>>,
 ) -> Source {
-    Box::new(move |at| Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)]))
+    Box::new(move |at| {
+        Ok(vec![mapped(&at.informers.informer::<K>(), at.feed, reason, when.clone(), mapper)])
+    })
 }
 
 /// Other objects: those parents are told whose index values name one.
