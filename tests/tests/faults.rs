@@ -441,3 +441,78 @@ async fn k6_writes_stop_when_inputs_stop_changing() {
     assert_eq!(cluster.server().revision(), before);
     let _ = <windlass_tests::widget::Widgets as Controller>::wiring();
 }
+
+/// The cache of children stands still while that of parents goes on.
+#[tokio::test(start_paused = true)]
+async fn c7_a_cache_of_children_behind_that_of_parents_repeats_and_loses_no_write() {
+    let cluster = cluster().await;
+    let running = cluster.spawn(operator(cluster.client()));
+    eventually("the kind is served", async || widgets(&cluster).list().await.is_ok()).await;
+    running.settled().await;
+    cluster.server().faults().pause_watches("configmaps");
+    cluster.server().clear_requests();
+    widgets(&cluster).create(&widget("a", "one")).await.unwrap();
+    for text in ["one", "two", "two", "three"] {
+        let spec = serde_json::json!({ "spec": { "text": text } });
+        let touched = serde_json::json!({ "metadata": { "labels": { "seen": text } } });
+        for patch in [spec, touched] {
+            widgets(&cluster).patch("a", Patch::Merge(patch)).await.unwrap();
+        }
+        eventually("the child follows", async || {
+            text_of_child(&cluster, "a").await.as_deref() == Some(text)
+        })
+        .await;
+        sleep(Duration::from_millis(200)).await;
+    }
+    cluster.server().faults().resume_watches("configmaps");
+    running.settled().await;
+    let writes = writers(&cluster).len();
+    assert_eq!(writes, 3, "one apply for each text, whatever the cache of children shows");
+}
+
+/// Between the child and the condition of its parent.
+#[tokio::test(start_paused = true)]
+async fn d1_a_process_killed_between_two_writes_leaves_work_that_the_next_completes() {
+    let cluster = cluster().await;
+    let hang = Fault::new(Do::Hang).resource("widgets").subresource("status").always();
+    let handle = cluster.server().faults().add(hang);
+    let first = cluster.spawn(operator(cluster.client()));
+    eventually("the kind is served", async || widgets(&cluster).list().await.is_ok()).await;
+    widgets(&cluster).create(&widget("a", "x")).await.unwrap();
+    eventually("the second write is under way", async || handle.hits() > 0).await;
+    assert_eq!(text_of_child(&cluster, "a").await.as_deref(), Some("x"));
+    // As a crash does.
+    drop(first);
+    handle.remove();
+    let child = children(&cluster).get("a").await.unwrap();
+    let second = cluster.spawn(operator(cluster.client()));
+    second.settled().await;
+    let status = widgets(&cluster).get("a").await.unwrap().status.expect("it was written");
+    assert!(status.conditions.is_met("Ready"));
+    let left = children(&cluster).get("a").await.unwrap();
+    assert_eq!(left.metadata.uid, child.metadata.uid, "what was done is not done anew");
+    assert_eq!(left.metadata.resource_version, child.metadata.resource_version);
+}
+
+#[tokio::test(start_paused = true)]
+async fn d8_changes_that_outrun_reconciles_hold_one_entry_for_each_object() {
+    let cluster = cluster().await;
+    let running = cluster.spawn(operator(cluster.client()));
+    eventually("the kind is served", async || widgets(&cluster).list().await.is_ok()).await;
+    let names: Vec<String> = (0..8).map(|i| format!("w{i}")).collect();
+    for name in &names {
+        widgets(&cluster).create(&widget(name, "slow")).await.unwrap();
+    }
+    let mut most = 0;
+    for round in 0..50 {
+        let patch = serde_json::json!({ "metadata": { "labels": { "round": round.to_string() } } });
+        for name in &names {
+            widgets(&cluster).patch(name, Patch::Merge(patch.clone())).await.unwrap();
+        }
+        sleep(Duration::from_millis(20)).await;
+        let state = running.states()[0].1.clone();
+        most = most.max(state.queued + state.delayed + state.backing_off);
+        assert!(state.working <= names.len(), "{state:?}");
+    }
+    assert!((1..=names.len()).contains(&most), "{most} entries");
+}

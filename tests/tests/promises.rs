@@ -13,15 +13,17 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Faults and guarantees of the cache.
+/// Faults and guarantees of the cache, and faults of controllers and processes.
 fn owed() -> Vec<String> {
     let faults = (1..=15).map(|number| format!("B{number}"));
     let guarantees = (1..=9).map(|number| format!("G-C{number}"));
-    ["A12", "A13", "A15", "C1"]
+    let processes = (1..=8).map(|number| format!("D{number}"));
+    ["A12", "A13", "A15", "C1", "C3", "C7"]
         .map(str::to_owned)
         .into_iter()
         .chain(faults)
         .chain(guarantees)
+        .chain(processes)
         .collect()
 }
 
