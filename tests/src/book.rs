@@ -26,11 +26,11 @@ pub mod cache_modes {}
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
 
-#[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
-pub mod controllers_reconcile_and_requeue {}
-
 #[doc = include_str!("../../book/src/running/production.md")]
 pub mod running_production {}
 
 #[doc = include_str!("../../book/src/internals.md")]
 pub mod internals {}
+
+#[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
+pub mod controllers_reconcile_and_requeue {}
