@@ -3,6 +3,7 @@
 mod access;
 mod children;
 mod expected;
+mod patcher;
 mod status;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 pub use self::expected::{Expectations, Pending};
+pub use self::patcher::ContextPatcher;
 use self::status::Latest;
 use super::Reconciler;
 use super::changes::Changes;
@@ -262,6 +264,11 @@ impl<C: Reconciler> Context<C> {
 
     /// A write of ours on top of version `from` left the object like this.
     pub(super) fn wrote_own(&self, from: &str, object: &C::Object) {
+        self.wrote_upon(from, object);
+    }
+
+    /// As [`wrote_own`](Self::wrote_own), for the same object in another form.
+    fn wrote_upon<K: Resource>(&self, from: &str, object: &K) {
         let (begun, to) = (self.object.resource_version(), object.resource_version());
         self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
         self.show(object);

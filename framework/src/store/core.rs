@@ -339,9 +339,7 @@ impl Core {
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
         let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
-        if seen.is_some_and(|seen| seen.head().uid() == uid)
-            || state.own.has(key)
-        {
+        if seen.is_some_and(|seen| seen.head().uid() == uid) || state.own.has(key) {
             let now = self.clock.now();
             state.own.deleted(key.clone(), uid, now);
         }

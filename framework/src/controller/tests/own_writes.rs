@@ -152,8 +152,7 @@ async fn g_c8_creates_replaces_and_patches_are_seen_by_the_next_reconcile() {
 async fn g_c8_applied_and_created_children_are_found_by_their_owner() {
     let world = World::start().await;
     let turns = run(&world, &["apply", "create owned", "create owned"]).await;
-    let expected =
-        ["0 owned, one: -", "1 owned, one: a", "2 owned, one: a", "3 owned, one: a"];
+    let expected = ["0 owned, one: -", "1 owned, one: a", "2 owned, one: a", "3 owned, one: a"];
     assert_eq!(turns, expected.map(|seen| format!("{seen}, services 0")));
 }
 
