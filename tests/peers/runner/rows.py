@@ -146,6 +146,6 @@ ROWS = [
         {"compact": 2}, per=(("flight-bare", "tasks", "cpu_us"), ("flight", "events", "cpu_us"))),
     Row(CONTROL, "2,000 reconciles a second, 1 in 10 fails: CPU", "ms/s",
         ("failing", "failing", "cpu_ms_per_s"), chart="failing"),
-    Row(CONTROL, "… reconciles", "/s", ("failing", "failing", "reconciles_per_s"), more_is_better=True),
+    Row(CONTROL, "… reconciles a second", "/s", ("failing", "failing", "reconciles_per_s"), more_is_better=True),
     Row(CONTROL, "… of them failed", "", ("failing", "failing", "failed_share")),
 ]
