@@ -127,8 +127,7 @@ async fn run() -> std::result::Result<(), BoxError> {
     client.all().create(&shop).await?;
     let dns = Dns::default();
     let manager = operator(client.clone(), dns.clone());
-    let running =
-        manager.without_leader_election().without_health().without_metrics().start();
+    let running = manager.without_leader_election().without_health().without_metrics().start();
 
     let records = client.namespace::<DnsRecord>("shop");
     let spec = DnsRecordSpec { host: "www.example".into(), address: "192.0.2.1".into() };

@@ -77,7 +77,8 @@ async fn the_status_is_sent_after_the_rest_and_upon_what_that_left() {
     web.status.as_mut().unwrap().replicas = Some(9);
     assert!(web.send().await.unwrap());
     let bodies = bodies(&echo);
-    let spec = json!({ "metadata": { "uid": "u", "resourceVersion": "5" }, "spec": { "replicas": 3 } });
+    let spec =
+        json!({ "metadata": { "uid": "u", "resourceVersion": "5" }, "spec": { "replicas": 3 } });
     let status =
         json!({ "metadata": { "uid": "u", "resourceVersion": "6" }, "status": { "replicas": 9 } });
     assert_eq!(bodies[0], (WEB.to_owned(), spec));
