@@ -40,6 +40,8 @@ pub struct InformerStatus {
     /// Has the first list been applied and handed to listeners? False while the kind is absent, and
     /// when a task that reads it has fallen.
     pub synced: bool,
+    /// Does the API server not serve the kind now?
+    pub is_absent: bool,
     /// What it is doing or waiting for; the last error, if one is in force.
     pub state: String,
     /// Objects in the cache, those included that do not decode.
@@ -107,6 +109,7 @@ impl Core {
             synced: self.progress.is_listed()
                 && self.progress.now() == Synced::Done
                 && !self.has_fallen.load(Ordering::SeqCst),
+            is_absent: self.scopes.iter().any(|one| matches!(one.status.get(), State::Absent(_))),
             state: self.state(),
             objects: self.store.seen_len(),
             bytes: self.store.sizes().bytes,

@@ -1,5 +1,6 @@
 //! Is it alive, is it ready, and if not, what is missing and why?
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +60,8 @@ pub(super) struct Vitals {
     /// The lease's name.
     pub(super) lease: Option<String>,
     pub(super) elector: Option<Elector>,
+    /// The resources whose definitions it installs.
+    pub(super) installs: BTreeSet<String>,
     /// What the start is still waiting for, before the caches fill.
     pub(super) starting: Mutex<Option<String>>,
     pub(super) gate: Mutex<Option<LeaseGate>>,
@@ -80,6 +83,13 @@ impl Vitals {
         for (_, informers) in self.registries() {
             informers.synced().await;
         }
+    }
+
+    /// A follower must be ready without what only the leader installs, or a roll-out that waits for
+    /// it would never come to the leader that it replaces.
+    fn is_installed_by_another(&self, informer: &InformerStatus) -> bool {
+        let leads = self.leadership() == Some(Leadership::Leading);
+        self.elector.is_some() && !leads && self.installs.contains(&informer.info.group_resource())
     }
 
     pub(super) fn alive(&self) -> Vec<Check> {
@@ -109,6 +119,8 @@ impl Vitals {
             let name = format!("cache {}", informer.name);
             checks.push(if informer.synced {
                 passed(&name, &cached(&informer))
+            } else if informer.is_absent && self.is_installed_by_another(&informer) {
+                passed(&name, "absent until the leader installs its definition")
             } else if informer.is_optional {
                 passed(&name, &format!("optional, not there: {}", informer.state))
             } else {
@@ -207,6 +219,7 @@ mod tests {
             info: ResourceInfo::of::<ConfigMap>(),
             is_optional: false,
             synced: true,
+            is_absent: false,
             state: state.to_owned(),
             objects: 3,
             bytes: 300,

@@ -31,6 +31,7 @@ use crate::error::{Error, ErrorKind};
 use crate::events::{Recorder, Warning};
 use crate::informer::InformerRegistry;
 use crate::leader::{Elector, LOST, Term};
+use crate::resource::ResourceExt;
 
 /// Beyond the drain time that work was given, for its own bookkeeping.
 const GRACE: Duration = Duration::from_secs(1);
@@ -144,6 +145,7 @@ fn set_up(
         runnables: manager.runnables,
         lease,
         elector,
+        installs: definitions.iter().flatten().map(|one| one.name().to_owned()).collect(),
         starting: Mutex::new(Some("starting".to_owned())),
         gate: Mutex::new(None),
     };

@@ -173,6 +173,7 @@ fn endpoints() -> Endpoints {
         runnables: Vec::new(),
         lease: None,
         elector: None,
+        installs: Default::default(),
         starting: parking_lot::Mutex::new(None),
         gate: parking_lot::Mutex::new(None),
     };
