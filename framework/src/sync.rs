@@ -13,6 +13,5 @@ pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::sync::Notify;
-pub(crate) use tokio::sync::futures::Notified;
 
 pub(crate) use self::posted::Posted;

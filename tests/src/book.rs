@@ -23,6 +23,9 @@ pub mod cache_queues {}
 #[doc = include_str!("../../book/src/cache/modes.md")]
 pub mod cache_modes {}
 
+#[doc = include_str!("../../book/src/controllers/queues-and-backoff.md")]
+pub mod controllers_queues_and_backoff {}
+
 #[doc = include_str!("../../book/src/running/leader-election.md")]
 pub mod running_leader_election {}
 
@@ -31,3 +34,6 @@ pub mod running_production {}
 
 #[doc = include_str!("../../book/src/internals.md")]
 pub mod internals {}
+
+#[doc = include_str!("../../book/src/controllers/reconcile-and-requeue.md")]
+pub mod controllers_reconcile_and_requeue {}

@@ -20,6 +20,7 @@
 //! | what you applied, read back; updates turned into applied fields | [`owned_fields`], [`upgrade_to_apply`] |
 //! | the whole object, unless somebody wrote | [`Api::replace`] |
 //! | some fields | [`Api::patch`] |
+//! | exactly what you change in a copy | [`Api::patcher`] |
 //! | its status instead | [`Write::status`] |
 //! | a wanted state, created if need be | [`Api::create_or_update`], [`Api::create_or_patch`] |
 //! | read, change, write until nobody interferes | [`retry_on_conflict`] |
@@ -45,6 +46,7 @@ mod log;
 mod ownership;
 mod pages;
 mod patch;
+mod patcher;
 mod read;
 #[cfg(feature = "ws")]
 pub mod remote;
@@ -66,6 +68,7 @@ pub use log::{Log, LogStream};
 pub use ownership::{owned_fields, upgrade_to_apply};
 pub use pages::ListStream;
 pub use patch::Patch;
+pub use patcher::Patcher;
 pub use read::{Get, List, ObjectList, VersionMatch};
 pub use retry::{Retries, retry_on_conflict};
 pub use settle::Settled;

@@ -3,10 +3,11 @@
 mod access;
 mod children;
 mod expected;
+mod patcher;
 mod status;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -15,11 +16,15 @@ use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 pub use self::expected::{Expectations, Pending};
+pub use self::patcher::ContextPatcher;
 use self::status::Latest;
 use super::Reconciler;
-use super::expectations::{Kind, What};
+use super::changes::Changes;
 use super::reasons::{Reason, Reasons};
+use super::expectations::{Kind, What};
+use super::spec::Stamp;
 use super::step::Memory;
+use super::superseded::Watch;
 use super::turn::Turn;
 use super::waking::Waking;
 use crate::api::Api;
@@ -30,7 +35,7 @@ use crate::events::{EventKind, Recorder};
 use crate::informer::InformerRegistry;
 use crate::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo, Scope};
 use crate::seams::Seams;
-use crate::store::Store;
+use crate::store::{Cached, Store};
 use crate::workqueue::WorkQueue;
 
 /// What is read of the answer to a deletion.
@@ -72,6 +77,18 @@ pub struct Context<C: Reconciler> {
     key: ObjectKey,
     turn: Turn,
     latest: Mutex<Option<Latest>>,
+    /// As it was cached when the reconcile began.
+    begun: Cached<C::Object>,
+    /// As it was when it was last reconciled, if that is kept.
+    before: Option<Cached<C::Object>>,
+    watch: OnceLock<Watch>,
+}
+
+/// The object that a context is about.
+pub(super) struct About<K> {
+    pub(super) begun: Cached<K>,
+    pub(super) object: Arc<K>,
+    pub(super) before: Option<Cached<K>>,
 }
 
 fn is_namespaced<K: Resource>() -> bool {
@@ -92,10 +109,13 @@ impl<C: Reconciler> Context<C> {
     pub(super) fn new(
         reach: Arc<Reach>,
         store: Store<C::Object>,
-        (key, object): (ObjectKey, Arc<C::Object>),
+        about: About<C::Object>,
         turn: Turn,
     ) -> Self {
-        Self { reach, store, object, key, turn, latest: Mutex::new(None) }
+        let About { begun, object, before } = about;
+        let key = begun.key().clone();
+        let (latest, watch) = (Mutex::new(None), OnceLock::new());
+        Self { reach, store, object, key, turn, latest, begun, before, watch }
     }
 
     /// The same context about a newer version of the object.
@@ -155,6 +175,39 @@ impl<C: Reconciler> Context<C> {
         self.turn.cancel.token().cancelled().await;
     }
 
+    /// Is this reconcile superseded: did the object's spec change since it began (by
+    /// `metadata.generation`; in kinds without one, by anything but metadata and status), was it marked
+    /// for deletion, or is it gone? What is done now is for a state that nobody wants any more, and
+    /// the object is reconciled again at once after this. A change of the spec by this reconcile
+    /// itself counts, too.
+    pub fn superseded(&self) -> bool {
+        let begun = Stamp::of(&self.begun);
+        self.store.get(&self.key).is_none_or(|now| Stamp::of(&now) != begun)
+    }
+
+    /// Waits until this reconcile is [superseded](Self::superseded).
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn until_superseded(&self) {
+        let all = &self.reach.memory.superseded;
+        let watch = self.watch.get_or_init(|| all.watch(&self.key, Stamp::of(&self.begun)));
+        // A change that came before the look after it began told nobody.
+        if !self.superseded() {
+            watch.token().cancelled().await;
+        }
+    }
+
+    /// What changed since this object was last reconciled with success; to be asked for by
+    /// [`Wiring::track_changes`](super::Wiring::track_changes).
+    ///
+    /// `None` when that is not known: at its first reconcile, after a restart or a change of leaders,
+    /// or because its last state did not fit. Take everything as changed then.
+    pub fn changes(&self) -> Option<Changes<C::Object>> {
+        let before = self.before.clone()?;
+        Some(Changes::between(before, self.begun.clone()))
+    }
+
     /// How many reconciles of this object failed in a row before this one.
     pub fn attempt(&self) -> u32 {
         self.turn.attempt
@@ -191,6 +244,11 @@ impl<C: Reconciler> Context<C> {
         &self.reach.seams.entropy
     }
 
+    /// The object as it was cached when the reconcile began.
+    pub(super) fn begun(&self) -> &Cached<C::Object> {
+        &self.begun
+    }
+
     /// The reconciled kind where the object lives.
     pub(super) fn own_api(&self) -> Api<C::Object> {
         self.api()
@@ -206,6 +264,11 @@ impl<C: Reconciler> Context<C> {
 
     /// A write of ours on top of version `from` left the object like this.
     pub(super) fn wrote_own(&self, from: &str, object: &C::Object) {
+        self.wrote_upon(from, object);
+    }
+
+    /// As [`wrote_own`](Self::wrote_own), for the same object in another form.
+    fn wrote_upon<K: Resource>(&self, from: &str, object: &K) {
         let (begun, to) = (self.object.resource_version(), object.resource_version());
         self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
         self.show(object);

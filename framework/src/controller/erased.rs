@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::Unrest;
 use crate::client::Client;
 use crate::error::Error;
 use crate::informer::InformerRegistry;
@@ -81,5 +82,10 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
                 "backingOff": backing_off, "delayed": delayed,
             },
         })
+    }
+
+    /// Why it does not come to rest.
+    fn unrest(&self) -> Unrest {
+        Unrest::default()
     }
 }

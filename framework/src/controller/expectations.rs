@@ -21,6 +21,8 @@ use crate::store::Unseen;
 
 /// So long a creation or deletion is waited for: `ExpectationsTimeout` of kube-controller-manager.
 const EXPIRE: Duration = Duration::from_secs(300);
+/// So long after a creation was confirmed its event is known not to be another's.
+const LINGER: Duration = Duration::from_secs(10);
 /// Writes remembered per parent and kind; of those beyond, the first in the order of keys are taken
 /// for seen.
 const WRITES: usize = 4096;
@@ -52,6 +54,9 @@ struct Sent {
     what: What,
     uid: String,
     at: Instant,
+    /// When it was first found to be confirmed. A creation is remembered for a while after that: its
+    /// event may still be on its way, and must not pass for that of a child whose name is not known.
+    confirmed: Option<Instant>,
 }
 
 /// A kind of objects that are written, and how to look at its cache.
@@ -129,13 +134,14 @@ impl Ledger {
             && what == What::Changed
         {
             // A child that was created and then changed is still to be seen as created.
-            sent.at = now;
+            (sent.at, sent.confirmed) = (now, None);
             return;
         }
         if room.sent.len() >= WRITES && !room.sent.contains_key(key) {
             room.sent.pop_first();
         }
-        room.sent.insert(key.clone(), Sent { what, uid: uid.to_owned(), at: now });
+        let sent = Sent { what, uid: uid.to_owned(), at: now, confirmed: None };
+        room.sent.insert(key.clone(), sent);
     }
 
     /// The parent is about to create an object under a name that the API server chooses. What
@@ -176,7 +182,8 @@ impl Ledger {
         let mut parents = self.parents.lock();
         let Some(known) = parents.get_mut(parent) else { return };
         let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
-        if room.is_open() && room.strangers.len() < WRITES {
+        let is_known = room.sent.values().any(|sent| sent.uid == uid);
+        if room.is_open() && !is_known && room.strangers.len() < WRITES {
             self.change(room, |room| {
                 room.strangers.insert(uid.to_owned());
             });
@@ -201,8 +208,14 @@ impl Ledger {
                 .map(|(key, ..)| key.clone())
                 .collect();
             for key in &confirmed {
-                room.sent.remove(key);
+                if let Some(sent) = room.sent.get_mut(key) {
+                    sent.confirmed.get_or_insert(now);
+                }
             }
+            room.sent.retain(|_, sent| match sent.confirmed {
+                Some(at) => sent.what == What::Created && now < at + LINGER,
+                None => true,
+            });
             if room.opened.is_some_and(|opened| now >= opened + EXPIRE) {
                 let (kind, missing) = (&room.kind.name, room.missing());
                 tracing::warn!(%kind, missing, "children that were created never appeared, and are waited for no longer");
@@ -330,6 +343,7 @@ impl Room {
     ) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
         let mut views = vec![View::Confirmed; self.sent.len()];
         let asked = self.sent.iter().zip(&mut views);
+        let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none());
         (self.kind.look)(informers, &mut asked.map(|((key, sent), view)| Look { key, sent, view }));
         self.sent.iter().zip(views).map(|((key, sent), view)| (key, sent, view))
     }

@@ -1,15 +1,32 @@
 //! What a reconcile returns when it failed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::BoxError;
+use crate::error::{BoxError, Error};
 
 /// A failed reconcile. Any error becomes one through `?`; it is retried with backoff unless it says
 /// otherwise.
+///
+/// What was being done goes with it, outermost first, wherever it is shown (log, Event, condition):
+///
+/// ```
+/// use windlass::controller::{Failure, ResultExt};
+///
+/// fn port(text: &str) -> Result<u16, Failure> {
+///     text.parse::<u16>().tried("reading the port")
+/// }
+/// let failure = port("x").tried("building the Service").unwrap_err();
+/// let text = "building the Service: reading the port: invalid digit found in string";
+/// assert_eq!(failure.to_string(), text);
+/// ```
 pub struct Failure {
     pub(crate) source: BoxError,
     pub(crate) retry: Retry,
+    /// Innermost first.
+    tried: Vec<Cow<'static, str>>,
+    pub(super) gave_up: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,25 +37,68 @@ pub(crate) enum Retry {
 }
 
 impl Failure {
+    fn new(source: BoxError, retry: Retry) -> Self {
+        Self { source, retry, tried: Vec::new(), gave_up: false }
+    }
+
     /// Not to be retried until the object changes.
     pub fn terminal(source: impl Into<BoxError>) -> Self {
-        Self { source: source.into(), retry: Retry::Never }
+        Self::new(source.into(), Retry::Never)
     }
 
     /// To be retried after `delay` instead of the backoff.
     pub fn retry_after(delay: Duration, source: impl Into<BoxError>) -> Self {
-        Self { source: source.into(), retry: Retry::After(delay) }
+        Self::new(source.into(), Retry::After(delay))
     }
 
-    /// The error.
+    /// Adds what was being done, around what is known already: `"creating the Deployment"`.
+    #[must_use]
+    pub fn tried(mut self, what: impl Into<Cow<'static, str>>) -> Self {
+        self.tried.push(what.into());
+        self
+    }
+
+    /// What was being done, outermost first.
+    pub fn attempts(&self) -> impl Iterator<Item = &str> {
+        self.tried.iter().rev().map(AsRef::as_ref)
+    }
+
+    /// The error; what caused it is behind its `source()`.
     pub fn cause(&self) -> &(dyn std::error::Error + 'static) {
         &*self.source
+    }
+
+    /// Will it not be retried until the object changes?
+    pub fn is_terminal(&self) -> bool {
+        self.retry == Retry::Never
+    }
+
+    /// Were the retries of a [`RetryPolicy::at_most`](crate::workqueue::RetryPolicy::at_most) used up
+    /// by it? Known to who is told of it ([`OnFailure`](super::OnFailure)).
+    pub fn gave_up(&self) -> bool {
+        self.gave_up
+    }
+
+    /// Did the API server refuse a write because somebody else wrote first? Fields that another
+    /// manager owns are something else: trying again does not help there.
+    pub(crate) fn lost_a_race(&self) -> bool {
+        let mut cause = Some(self.cause());
+        while let Some(error) = cause {
+            if let Some(error) = error.downcast_ref::<Error>()
+                && error.is_conflict()
+                && error.code() == Some(409)
+            {
+                return !error.is_field_conflict();
+            }
+            cause = error.source();
+        }
+        false
     }
 }
 
 impl<E: Into<BoxError>> From<E> for Failure {
     fn from(source: E) -> Self {
-        Self { source: source.into(), retry: Retry::Backoff }
+        Self::new(source.into(), Retry::Backoff)
     }
 }
 
@@ -50,6 +110,9 @@ impl fmt::Debug for Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for what in self.attempts() {
+            write!(f, "{what}: ")?;
+        }
         write!(f, "{}", self.source)?;
         let mut cause = self.source.source();
         while let Some(source) = cause {
@@ -57,5 +120,45 @@ impl fmt::Display for Failure {
             cause = source.source();
         }
         Ok(())
+    }
+}
+
+/// Says what was being done when something failed.
+pub trait ResultExt<T> {
+    /// The error as a [`Failure`] that carries `what`: `.tried("creating the Deployment")?`.
+    ///
+    /// # Errors
+    /// When it was one.
+    fn tried(self, what: impl Into<Cow<'static, str>>) -> Result<T, Failure>;
+}
+
+impl<T, E: Into<Failure>> ResultExt<T> for Result<T, E> {
+    fn tried(self, what: impl Into<Cow<'static, str>>) -> Result<T, Failure> {
+        self.map_err(|error| error.into().tried(what))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn a_failure_tells_what_was_tried_in_order_and_keeps_how_to_retry() {
+        let failure: Result<(), _> = Err(Failure::terminal("no such zone"));
+        let failure = failure.tried("asking the DNS").tried("publishing the host").unwrap_err();
+        assert_eq!(failure.to_string(), "publishing the host: asking the DNS: no such zone");
+        assert_eq!(failure.attempts().next(), Some("publishing the host"));
+        assert!(failure.is_terminal());
+        assert_eq!(failure.cause().to_string(), "no such zone");
+    }
+
+    #[test]
+    fn causes_are_shown_and_kept() {
+        let cause = std::io::Error::other("broken pipe");
+        let error = Error::new(ErrorKind::Usage, "cannot write").because(cause);
+        let failure = Failure::from(error).tried("saving");
+        assert_eq!(failure.to_string(), "saving: cannot write: broken pipe");
+        assert!(failure.cause().source().is_some());
     }
 }

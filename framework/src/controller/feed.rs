@@ -89,8 +89,8 @@ pub(super) trait Objects: Send + Sync {
     /// Is there such an object?
     fn has(&self, key: &ObjectKey) -> bool;
 
-    /// The keys of all, in order.
-    fn keys(&self) -> Vec<ObjectKey>;
+    /// The keys of those that are chosen, in order.
+    fn keys(&self, chosen: &dyn Fn(&ObjectKey) -> bool) -> Vec<ObjectKey>;
 }
 
 impl<K: Resource> Objects for Store<K> {
@@ -98,9 +98,8 @@ impl<K: Resource> Objects for Store<K> {
         self.get(key).is_some()
     }
 
-    fn keys(&self) -> Vec<ObjectKey> {
-        let mut keys: Vec<_> = self.list().iter().map(|object| object.key().clone()).collect();
-        keys.sort_unstable();
-        keys
+    fn keys(&self, chosen: &dyn Fn(&ObjectKey) -> bool) -> Vec<ObjectKey> {
+        let objects = self.list();
+        objects.iter().map(|object| object.key()).filter(|key| chosen(key)).cloned().collect()
     }
 }

@@ -9,6 +9,8 @@ use crate::metrics::{CounterSeries, GaugeSeries, HistogramSeries, Metrics, names
 pub(super) enum Ended {
     Success,
     RequeueAfter,
+    /// Dropped, to be started again at once.
+    Superseded,
     Error,
     Terminal,
     Panic,
@@ -20,7 +22,10 @@ pub(super) enum Ended {
 pub(super) struct Meter {
     success: CounterSeries,
     error: CounterSeries,
+    requeue: CounterSeries,
     requeue_after: CounterSeries,
+    throttled: CounterSeries,
+    given_up: CounterSeries,
     errors: CounterSeries,
     terminal: CounterSeries,
     panics: CounterSeries,
@@ -35,12 +40,13 @@ impl Meter {
         let result = |result| metrics.counter(&names::RECONCILE, &[controller, result]);
         let counter = |def| metrics.counter(def, &[controller]);
         metrics.set(&names::MAX_CONCURRENT_RECONCILES, &[controller], workers as f64);
-        // Of controller-runtime's results the one that has no counterpart here.
-        result("requeue");
         Self {
             success: result("success"),
             error: result("error"),
+            requeue: result("requeue"),
             requeue_after: result("requeue_after"),
+            throttled: counter(&names::RECONCILE_THROTTLED),
+            given_up: counter(&names::RECONCILE_GIVEN_UP),
             errors: counter(&names::RECONCILE_ERRORS),
             terminal: counter(&names::RECONCILE_TERMINAL_ERRORS),
             panics: counter(&names::RECONCILE_PANICS),
@@ -56,12 +62,23 @@ impl Meter {
         Busy { active: &self.active }
     }
 
+    /// An object was slowed down.
+    pub(super) fn throttled(&self) {
+        self.throttled.count(1);
+    }
+
+    /// An object's retries were used up.
+    pub(super) fn gave_up(&self) {
+        self.given_up.count(1);
+    }
+
     /// A reconcile ended after `took`.
     pub(super) fn ended(&self, how: Ended, took: Duration) {
         self.seconds.observe(took);
         match how {
             Ended::Success => return self.success.count(1),
             Ended::RequeueAfter => return self.requeue_after.count(1),
+            Ended::Superseded => return self.requeue.count(1),
             Ended::Error => {}
             Ended::Terminal => self.terminal.count(1),
             Ended::Panic => self.panics.count(1),

@@ -1,23 +1,27 @@
 //! Slows down an object whose reconciles wake each other up.
 //!
 //! A reconcile that writes something new each time (a time stamp, a random name) is woken by its own
-//! write, for ever. After 50 reconciles within a minute an object is held to one per second and a
-//! warning says why, so that a mistake costs a trickle of requests and not a storm.
+//! write, for ever. After 50 reconciles within a minute **without a change of its spec** an object is
+//! held to one per second and a warning says why, so that a mistake costs a trickle of requests and
+//! not a storm. It is free again once its spec changes, or when for a minute nothing wanted it more
+//! often than that.
 //!
 //! Most objects are reconciled a few times a minute. They are counted in a table of small counters
 //! that several objects may share; an object gets an entry of its own when its counter is half full,
-//! so that a million quiet objects cost nothing.
+//! so that a million quiet objects cost nothing. What its spec is matters, and is looked at, only
+//! from there on.
 
 use std::collections::HashMap;
 use std::hash::BuildHasher;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::spec::Stamp;
 use crate::resource::ObjectKey;
 
 const WINDOW: Duration = Duration::from_secs(60);
@@ -33,6 +37,35 @@ struct Lately {
     since: Instant,
     count: u32,
     last: Instant,
+    /// What its spec was; `None` when that cannot be told.
+    stamp: Option<Stamp>,
+    /// When it is held to its pace: when it last wanted to be faster.
+    pressed: Option<Instant>,
+    /// All reasons of its reconciles.
+    reasons: u64,
+    /// Those of the turns that it had to wait for.
+    owed: u64,
+}
+
+impl Lately {
+    fn new(now: Instant, count: u32, stamp: Option<Stamp>) -> Self {
+        Self { since: now, count, last: now, stamp, pressed: None, reasons: 0, owed: 0 }
+    }
+
+    /// Does what was counted say nothing any more?
+    fn is_over(&self, now: Instant, stamp: Option<Stamp>) -> bool {
+        let begun = self.pressed.unwrap_or(self.since);
+        self.stamp != stamp || now.saturating_duration_since(begun) >= WINDOW
+    }
+}
+
+/// An object that is reconciled without end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hot {
+    pub(super) key: ObjectKey,
+    /// Reconciles without a change of its spec.
+    pub(super) count: u32,
+    pub(super) reasons: u64,
 }
 
 /// How often each object was reconciled lately.
@@ -46,11 +79,13 @@ pub(super) struct Pace {
     total: AtomicU64,
     /// The objects that are counted alone.
     keys: Mutex<HashMap<ObjectKey, Lately, FixedState>>,
+    /// How many of them are held to their pace.
+    held: AtomicUsize,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        // Never iterated but to remove, so its order shows nowhere.
+        // Never iterated but to remove or to sort, so its order shows nowhere.
         let hasher = FixedState::with_seed(0);
         Self {
             hasher: hasher.clone(),
@@ -59,6 +94,7 @@ impl Default for Pace {
             window: AtomicU64::new(0),
             total: AtomicU64::new(0),
             keys: Mutex::new(HashMap::with_hasher(hasher)),
+            held: AtomicUsize::new(0),
         }
     }
 }
@@ -74,20 +110,27 @@ impl std::fmt::Debug for Pace {
 pub(super) enum Leave {
     /// Yes.
     Go,
-    /// Yes, and it is the first one of this minute that is too many.
+    /// Yes, and it is the first one that is too many.
     GoAndWarn,
     /// Not before that time has passed.
     Wait(Duration),
 }
 
 impl Pace {
-    /// Asks for leave; a reconcile that gets it counts.
-    pub(super) fn ask(&self, key: &ObjectKey, now: Instant) -> Leave {
+    /// Asks for leave; a reconcile that gets it counts. `stamp` tells the object's spec, if it is
+    /// needed; `reasons` are added to while it has to wait.
+    pub(super) fn ask(
+        &self,
+        key: &ObjectKey,
+        now: Instant,
+        reasons: &mut u64,
+        stamp: impl FnOnce() -> Option<Stamp>,
+    ) -> Leave {
         self.turn_window(now);
         let total = self.total.fetch_add(1, Ordering::Relaxed);
         let cell = &self.cells[self.hasher.hash_one(key) as usize % CELLS];
         let count = cell.load(Ordering::Relaxed);
-        if count < SHARED {
+        if count < SHARED && !self.is_held(key) {
             // Two workers at once may count one; that is as good as none.
             cell.store(count + 1, Ordering::Relaxed);
             return Leave::Go;
@@ -95,7 +138,8 @@ impl Pace {
         // When counters are full because there are so many objects they say nothing about this one.
         let is_flooded = total > 4 * CELLS as u64;
         let before = if is_flooded { 0 } else { u32::from(SHARED) };
-        self.ask_alone(key, now, before)
+        let stamp = stamp();
+        self.ask_alone(key, reasons, Lately::new(now, before, stamp))
     }
 
     /// The counters are about the last minute only.
@@ -114,31 +158,73 @@ impl Pace {
             let mut keys = self.keys.lock();
             keys.retain(|_, lately| now.saturating_duration_since(lately.last) < WINDOW);
             keys.shrink_to_fit();
+            self.count_held(&keys);
         }
     }
 
-    fn ask_alone(&self, key: &ObjectKey, now: Instant, before: u32) -> Leave {
+    fn is_held(&self, key: &ObjectKey) -> bool {
+        let is_held = |lately: &Lately| lately.pressed.is_some();
+        self.held.load(Ordering::Relaxed) > 0 && self.keys.lock().get(key).is_some_and(is_held)
+    }
+
+    fn count_held(&self, keys: &HashMap<ObjectKey, Lately, FixedState>) {
+        let held = keys.values().filter(|lately| lately.pressed.is_some()).count();
+        self.held.store(held, Ordering::Relaxed);
+    }
+
+    fn ask_alone(&self, key: &ObjectKey, reasons: &mut u64, fresh: Lately) -> Leave {
+        let now = fresh.last;
         let mut keys = self.keys.lock();
-        let fresh = Lately { since: now, count: before, last: now };
         let lately = match keys.get_mut(key) {
             Some(lately) => lately,
             None => keys.entry(key.clone()).or_insert(fresh),
         };
-        if now.saturating_duration_since(lately.since) >= WINDOW {
-            *lately = fresh;
+        *reasons |= std::mem::take(&mut lately.owed);
+        if lately.is_over(now, fresh.stamp) {
+            let was_held = lately.pressed.is_some();
+            *lately = Lately::new(now, 0, fresh.stamp);
+            if was_held {
+                self.held.fetch_sub(1, Ordering::Relaxed);
+            }
         }
+        lately.reasons |= *reasons;
         let rested = now.saturating_duration_since(lately.last);
-        if lately.count > FREE && rested < SPACING {
+        if lately.pressed.is_some() && rested < SPACING {
+            lately.pressed = Some(now);
+            lately.owed = *reasons;
             return Leave::Wait(SPACING.saturating_sub(rested));
         }
         lately.count += 1;
         lately.last = now;
-        if lately.count == FREE + 1 { Leave::GoAndWarn } else { Leave::Go }
+        if lately.pressed.is_some() || lately.count <= FREE {
+            return Leave::Go;
+        }
+        lately.pressed = Some(now);
+        self.held.fetch_add(1, Ordering::Relaxed);
+        Leave::GoAndWarn
     }
 
     /// The object is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
-        self.keys.lock().remove(key);
+        let gone = self.keys.lock().remove(key);
+        if gone.is_some_and(|gone| gone.pressed.is_some()) {
+            self.held.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// The objects that are held to their pace now, by key; at most `limit`.
+    pub(super) fn hot(&self, limit: usize) -> Vec<Hot> {
+        let mut hot: Vec<Hot> = (self.keys.lock().iter())
+            .filter(|(_, lately)| lately.pressed.is_some())
+            .map(|(key, lately)| Hot {
+                key: key.clone(),
+                count: lately.count,
+                reasons: lately.reasons,
+            })
+            .collect();
+        hot.sort_by(|a, b| a.key.cmp(&b.key));
+        hot.truncate(limit);
+        hot
     }
 }
 
@@ -146,33 +232,101 @@ impl Pace {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn a_hot_key_is_held_to_one_a_second_and_warned_of_once() {
-        let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
-        let start = Instant::now();
-        let mut now = start;
+    fn ask(pace: &Pace, key: &ObjectKey, now: Instant) -> Leave {
+        ask_at(pace, key, now, 1)
+    }
+
+    fn ask_at(pace: &Pace, key: &ObjectKey, now: Instant, stamp: u64) -> Leave {
+        let mut reasons = 1 << (stamp % 64);
+        pace.ask(key, now, &mut reasons, || Some(Stamp::test(stamp)))
+    }
+
+    /// Asks without a rest until `end`; how many went, and how many of them with a warning.
+    fn press(pace: &Pace, key: &ObjectKey, mut now: Instant, end: Instant) -> (u32, u32) {
         let (mut went, mut warned) = (0, 0);
-        while now < start + Duration::from_secs(59) {
-            match pace.ask(&key, now) {
+        while now < end {
+            match ask(pace, key, now) {
                 Leave::Go => went += 1,
-                Leave::GoAndWarn => {
-                    went += 1;
-                    warned += 1;
-                }
+                Leave::GoAndWarn => (went, warned) = (went + 1, warned + 1),
                 Leave::Wait(wait) => now += wait,
             }
         }
+        (went, warned)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn c4_a_hot_key_is_held_to_one_a_second_and_warned_of_once_however_long_it_lasts() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
+        let start = Instant::now();
+        let (went, warned) = press(&pace, &key, start, start + Duration::from_secs(599));
         assert_eq!(warned, 1);
-        assert!((100..=111).contains(&went), "{went}");
+        assert!((640..=655).contains(&went), "{went}");
+        assert_eq!(pace.hot(5).len(), 1);
     }
 
     #[tokio::test(start_paused = true)]
     async fn after_a_quiet_minute_a_key_is_free_again() {
         let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
         let now = Instant::now();
-        while !matches!(pace.ask(&key, now), Leave::Wait(_)) {}
-        assert_eq!(pace.ask(&key, now + WINDOW), Leave::Go);
-        assert_eq!(pace.ask(&key, now + WINDOW), Leave::Go);
+        while !matches!(ask(&pace, &key, now), Leave::Wait(_)) {}
+        assert_eq!(ask(&pace, &key, now + WINDOW), Leave::Go);
+        assert_eq!(ask(&pace, &key, now + WINDOW), Leave::Go);
+        assert!(pace.hot(5).is_empty());
+        assert_eq!(pace.held.load(Ordering::Relaxed), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_calmed_down_to_less_than_its_pace_is_free_again() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
+        let mut now = Instant::now();
+        while !matches!(ask(&pace, &key, now), Leave::Wait(_)) {}
+        for _ in 0..31 {
+            now += Duration::from_secs(2);
+            assert_eq!(ask(&pace, &key, now), Leave::Go);
+        }
+        assert!(pace.hot(5).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_whose_spec_changes_each_time_is_not_slowed_down() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "busy"));
+        let now = Instant::now();
+        for generation in 0..1_000 {
+            assert_eq!(ask_at(&pace, &key, now, generation), Leave::Go);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_change_of_the_spec_frees_a_hot_key() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask_at(&pace, &key, now, 1), Leave::Wait(_)) {}
+        assert_eq!(ask_at(&pace, &key, now, 2), Leave::Go);
+        assert!(pace.hot(5).is_empty());
+        let again = (0..60).map(|_| ask_at(&pace, &key, now, 2));
+        assert_eq!(again.filter(|leave| *leave == Leave::GoAndWarn).count(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_hot_key_tells_its_reasons() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask_at(&pace, &key, now, 3), Leave::Wait(_)) {}
+        assert_eq!(pace.hot(5)[0].reasons, 1 << 3);
+        pace.forget(&key);
+        assert_eq!((pace.hot(5).len(), pace.held.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_reasons_of_a_turn_that_had_to_wait_are_told_to_the_next() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "hot"));
+        let now = Instant::now();
+        while !matches!(ask(&pace, &key, now), Leave::Wait(_)) {}
+        let stamp = || Some(Stamp::test(1));
+        assert!(matches!(pace.ask(&key, now, &mut 0b100, stamp), Leave::Wait(_)));
+        let mut reasons = 0b1000;
+        assert_eq!(pace.ask(&key, now + SPACING, &mut reasons, stamp), Leave::Go);
+        assert_eq!(reasons, 0b1110);
     }
 
     #[tokio::test(start_paused = true)]
@@ -181,7 +335,7 @@ mod tests {
         let now = Instant::now();
         for name in 0..100_000 {
             let key = ObjectKey::new(Some("shop"), &name.to_string());
-            assert_eq!(pace.ask(&key, now), Leave::Go);
+            assert_eq!(ask(&pace, &key, now), Leave::Go);
         }
         assert_eq!(pace.keys.lock().len(), 0);
     }
@@ -191,15 +345,15 @@ mod tests {
         let pace = Pace::default();
         let now = Instant::now();
         for name in 0..2_000_000_u32 {
-            pace.ask(&ObjectKey::new(None, &name.to_string()), now);
+            ask(&pace, &ObjectKey::new(None, &name.to_string()), now);
         }
         let key = ObjectKey::new(None, "one");
         for _ in 0..=FREE / 2 {
-            assert_eq!(pace.ask(&key, now), Leave::Go);
+            assert_eq!(ask(&pace, &key, now), Leave::Go);
         }
-        let went = (0..2 * FREE).filter(|_| pace.ask(&key, now) == Leave::Go).count();
+        let went = (0..2 * FREE).filter(|_| ask(&pace, &key, now) == Leave::Go).count();
         assert!(went >= FREE as usize / 2 - 1, "{went}");
-        pace.ask(&key, now + WINDOW);
+        ask(&pace, &key, now + WINDOW);
         assert!(pace.keys.lock().len() <= 1, "those of the minute before are forgotten");
     }
 }

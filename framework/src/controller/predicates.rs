@@ -238,3 +238,163 @@ fn differs_at<K: Resource>(text: String, path: &'static [&'static str]) -> Predi
 fn is_one<K: Resource>(old: &Cached<K>, new: &Cached<K>) -> bool {
     old.head().uid() == new.head().uid()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::resource::ResourceInfo;
+    use crate::store::Core;
+    use crate::wire::Skim;
+
+    struct Maker(Arc<Core>);
+
+    impl Maker {
+        fn new() -> Self {
+            Self(Core::new(ResourceInfo::of::<ConfigMap>(), Clock::system()))
+        }
+
+        /// A state of `shop/home` at generation 1, with `more` in its metadata and this data.
+        fn state(&self, version: u32, more: Value, data: Value) -> Cached<ConfigMap> {
+            let mut metadata = json!({
+                "name": "home", "namespace": "shop", "uid": "u1", "generation": 1,
+                "resourceVersion": version.to_string(),
+            });
+            if let (Value::Object(known), Value::Object(more)) = (&mut metadata, more) {
+                known.extend(more);
+            }
+            let text = json!({ "metadata": metadata, "data": data }).to_string();
+            Cached::new(self.0.object(&Skim::of(text.as_bytes()).expect("an object")))
+        }
+
+        fn update(&self, old: Value, new: Value) -> Change<ConfigMap> {
+            let (old, new) = (self.state(1, old, json!({})), self.state(2, new, json!({})));
+            Change::Updated { old, new }
+        }
+
+        fn data(&self, old: Value, new: Value) -> Change<ConfigMap> {
+            let (old, new) = (self.state(1, json!({}), old), self.state(2, json!({}), new));
+            Change::Updated { old, new }
+        }
+    }
+
+    /// As in controller-runtime's tests of its predicates.
+    #[test]
+    fn what_compares_two_states_lets_creations_and_deletions_pass_and_no_resync() {
+        let maker = Maker::new();
+        let state = maker.state(1, json!({}), json!({}));
+        let resync = Change::Updated { old: state.clone(), new: state.clone() };
+        let added = Change::Added { new: state.clone(), is_initial: false };
+        let deleted = Change::Deleted { last: state, final_state_unknown: false };
+        let comparing: [Predicate<ConfigMap>; 5] = [
+            generation_changed(),
+            labels_changed(),
+            annotations_changed(),
+            resource_version_changed(),
+            field_changed(&["data", "x"]),
+        ];
+        for predicate in comparing {
+            let told = [&added, &deleted, &resync].map(|change| predicate.passes(change));
+            assert_eq!(told, [true, true, false], "{predicate:?}");
+        }
+    }
+
+    #[test]
+    fn each_predicate_sees_its_own_difference_and_no_other() {
+        let maker = Maker::new();
+        let same = maker.update(json!({}), json!({}));
+        let differences: [(Predicate<ConfigMap>, Change<ConfigMap>); 4] = [
+            (generation_changed(), maker.update(json!({}), json!({ "generation": 2 }))),
+            (labels_changed(), maker.update(json!({}), json!({ "labels": { "a": "b" } }))),
+            (
+                annotations_changed(),
+                maker.update(json!({}), json!({ "annotations": { "a": "b" } })),
+            ),
+            (field_changed(&["data", "x"]), maker.data(json!({ "x": "1" }), json!({ "x": "2" }))),
+        ];
+        for (at, (predicate, own)) in differences.iter().enumerate() {
+            assert!(predicate.passes(own) && !predicate.passes(&same), "{predicate:?}");
+            for (_, foreign) in
+                differences.iter().enumerate().filter(|(n, _)| *n != at).map(|(_, d)| d)
+            {
+                assert!(!predicate.passes(foreign), "{predicate:?}");
+            }
+        }
+        assert!(resource_version_changed().passes(&same), "another version, nothing else");
+    }
+
+    #[test]
+    fn a_kind_without_generations_passes_and_so_does_an_object_that_took_the_name() {
+        let maker = Maker::new();
+        let none = maker.update(json!({ "generation": 0 }), json!({ "generation": 0 }));
+        assert!(generation_changed().passes(&none));
+        let successor = maker.update(json!({}), json!({ "uid": "u2" }));
+        for predicate in [generation_changed(), labels_changed(), field_changed(&["data", "x"])] {
+            assert!(predicate.passes(&successor), "{predicate:?}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_comes_or_goes_and_one_below_a_list_has_changed() {
+        let maker = Maker::new();
+        let predicate: Predicate<ConfigMap> = field_changed(&["data", "x"]);
+        let list = |n: u32| json!({ "x": [{ "y": n }] });
+        for (old, new, passes) in [
+            (json!({}), json!({ "x": "1" }), true),
+            (json!({ "x": "1" }), json!({}), true),
+            (list(1), list(2), true),
+            (list(1), list(1), false),
+            (json!({ "z": "1" }), json!({ "z": "2" }), false),
+        ] {
+            let change = maker.data(old, new);
+            assert_eq!(predicate.passes(&change), passes, "{change:?}");
+        }
+    }
+
+    #[test]
+    fn deletion_passes_the_mark_and_the_end() {
+        let maker = Maker::new();
+        let mark = json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" });
+        let predicate = deletion();
+        let state = maker.state(1, json!({}), json!({}));
+        let gone = Change::Deleted { last: state.clone(), final_state_unknown: true };
+        assert!(
+            predicate.passes(&maker.update(json!({}), mark.clone())) && predicate.passes(&gone)
+        );
+        let marked = maker.state(1, mark.clone(), json!({}));
+        assert!(predicate.passes(&Change::Added { new: marked, is_initial: true }));
+        assert!(!predicate.passes(&Change::Added { new: state, is_initial: false }));
+        assert!(!predicate.passes(&maker.update(mark.clone(), mark)));
+        assert!(!predicate.passes(&maker.update(json!({}), json!({ "generation": 2 }))));
+    }
+
+    #[test]
+    fn a_change_that_leaves_the_selection_still_passes() {
+        let maker = Maker::new();
+        let red = json!({ "labels": { "color": "red" } });
+        let is_red = labelled(Selector::everything().equals("color", "red"));
+        assert!(is_red.passes(&maker.update(red.clone(), json!({}))));
+        assert!(is_red.passes(&maker.update(json!({}), red)));
+        assert!(!is_red.passes(&maker.update(json!({}), json!({}))));
+        let change = maker.update(json!({}), json!({}));
+        assert!(namespace("shop").passes(&change) && !namespace("other").passes(&change));
+        assert!(name("home").passes(&change) && !name("other").passes(&change));
+    }
+
+    #[test]
+    fn predicates_combine_and_read_as_they_were_written() {
+        let maker = Maker::new();
+        let labelled = maker.update(json!({}), json!({ "labels": { "a": "b" } }));
+        let either = generation_changed().or(labels_changed());
+        let both = generation_changed().and(labels_changed());
+        assert!(either.passes(&labelled) && !both.passes(&labelled));
+        assert!(!either.clone().not().passes(&labelled) && both.clone().not().passes(&labelled));
+        assert_eq!(format!("{either:?}"), "(generation_changed or labels_changed)");
+        assert!(either.is_quick() && !either.and(Predicate::new(|_| true)).is_quick());
+    }
+}

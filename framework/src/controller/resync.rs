@@ -37,9 +37,8 @@ impl Pump for Resync {
             let hasher = FixedState::with_seed(run.seams.entropy.next_u64());
             for part in (0..parts).cycle() {
                 run.seams.clock.sleep(width).await;
-                let keys = run.objects.keys().into_iter();
-                let due = keys.filter(|key| hasher.hash_one(key) % parts == part);
-                let due = due.map(|key| (key, run.seams.entropy.jitter(width)));
+                let due = run.objects.keys(&|key| hasher.hash_one(key) % parts == part);
+                let due = due.into_iter().map(|key| (key, run.seams.entropy.jitter(width)));
                 run.feed.visit(due.collect(), Reason::RESYNC);
             }
         })

@@ -10,20 +10,23 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::attend::Tasks;
+use super::changes::Kept;
 use super::context::Reach;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
 use super::feed::Feed;
+use super::last::LastErrors;
 use super::meter::Meter;
-use super::pace::Pace;
+use super::pace::{Hot, Pace};
 use super::predicates::Predicate;
 use super::pump::{self, Pump, PumpRun};
 use super::reasons::{Names, Reason};
 use super::sources::{self, Attach, Source};
 use super::step::{Memory, ObjectStep};
 use super::waking::Waking;
-use super::wiring::Finalizer;
+use super::wiring::{Around, Finalizer};
 use super::worker::Worker;
-use super::{Reconciler, RetryPolicy};
+use super::{Reconciler, RetryPolicy, Unrest};
 use crate::error::Error;
 use crate::events::Recorder;
 use crate::informer::{InformerRegistry, Registration};
@@ -35,6 +38,8 @@ use crate::workqueue::{QueueSettings, WorkQueue};
 
 /// Events that wait are written for so long after the last reconcile.
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
+/// Objects named when somebody asks why there is no rest.
+const TOLD: usize = 16;
 /// Dropped reconciles are given so long to be gone.
 const ABORT_LIMIT: Duration = Duration::from_millis(500);
 
@@ -48,6 +53,7 @@ pub(super) struct Plan<C: Reconciler> {
     pub(super) finalizer: Option<Finalizer<C>>,
     pub(super) rules: Vec<Rule>,
     pub(super) sources: Vec<Source>,
+    pub(super) around: Around<C>,
     pub(super) names: Names,
     pub(super) when: Option<Predicate<C::Object>>,
     pub(super) pumps: Vec<Arc<dyn Pump>>,
@@ -63,6 +69,7 @@ pub(super) struct Handle<C: Reconciler> {
     memory: Arc<Memory>,
     reconciles: Arc<AtomicU64>,
     pace: Arc<Pace>,
+    last: Arc<LastErrors>,
     waking: Arc<Waking>,
     attached: OnceLock<Attached>,
 }
@@ -89,6 +96,7 @@ impl<C: Reconciler> Handle<C> {
             memory: Arc::default(),
             reconciles: Arc::default(),
             pace: Arc::default(),
+            last: Arc::default(),
             attached: OnceLock::new(),
         }
     }
@@ -111,6 +119,9 @@ impl<C: Reconciler> Handle<C> {
             let at = Attach { controller: &plan.name, informers, feed: &feed, applied };
             let echoes = Arc::clone(&self.memory.echoes);
             let mut sources = vec![sources::main::<C::Object>(&at, echoes, plan.when.as_ref())];
+            let superseded = Arc::clone(&self.memory.superseded);
+            let running = informers.informer::<C::Object>().listen();
+            sources.push(running.inline(Box::new(move |events| superseded.told(events))));
             let mut refused = None;
             for source in &plan.sources {
                 match source(&at) {
@@ -132,12 +143,12 @@ impl<C: Reconciler> Handle<C> {
         }
     }
 
-    /// Workers for one run, before they start.
-    fn worker(&self, run: &ControllerRun, recorder: Recorder) -> Worker {
+    /// Workers for one run, before they start, and the tasks of its objects.
+    fn worker(&self, run: &ControllerRun, recorder: Recorder) -> (Worker, Option<Arc<Tasks<C>>>) {
         let plan = &self.plan;
         let Attached { queue, meter, .. } = self.attached(&run.informers);
         let seams = run.client.seams().fork(&plan.name);
-        let reach = Reach {
+        let reach = Arc::new(Reach {
             controller: Arc::clone(&plan.name),
             info: plan.info.clone(),
             client: run.client.field_manager(&plan.name),
@@ -147,26 +158,38 @@ impl<C: Reconciler> Handle<C> {
             memory: Arc::clone(&self.memory),
             waking: Arc::clone(&self.waking),
             seams: seams.clone(),
-        };
+        });
+        let stop = Arc::new(run.stop.clone());
+        let tasks = plan.around.task.map(|make| {
+            let (controller, stop) = (Arc::clone(&self.controller), Arc::clone(&stop));
+            Arc::new(Tasks::new(controller, make, Arc::clone(&reach), stop))
+        });
+        let tracked = plan.around.tracked_bytes;
         let step = ObjectStep {
             controller: Arc::clone(&self.controller),
             store: run.informers.informer::<C::Object>().store(),
-            reach: Arc::new(reach),
+            reach,
             plan: Arc::clone(plan),
+            kept: (tracked > 0).then(|| Kept::new(tracked)),
+            tasks: tasks.clone(),
         };
-        Worker {
+        let worker = Worker {
             controller: Arc::clone(&plan.name),
             queue: queue.clone(),
             step: Arc::new(step),
             timeout: plan.timeout,
+            retry: plan.retry,
+            then: plan.around.then,
             seams,
             meter: meter.clone(),
             pace: Arc::clone(&self.pace),
+            last: Arc::clone(&self.last),
             waking: Arc::clone(&self.waking),
             reconciles: Arc::clone(&self.reconciles),
-            stop: Arc::new(run.stop.clone()),
+            stop,
             namespaces: Arc::default(),
-        }
+        };
+        (worker, tasks)
     }
 
     async fn work(&self, run: ControllerRun) -> bool {
@@ -182,7 +205,7 @@ impl<C: Reconciler> Handle<C> {
         let mut writing = JoinSet::new();
         writing.spawn(writer.run(flush.clone()));
 
-        let worker = self.worker(&run, recorder);
+        let (worker, tasks) = self.worker(&run, recorder);
         let waits = Arc::clone(&worker.namespaces);
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));
@@ -190,7 +213,11 @@ impl<C: Reconciler> Handle<C> {
         // Ends when it is dropped.
         let _pumping = pump::start(pumps, &self.pump_run(&run, &worker.seams), &run.stop).await;
         let workers = self.workers.load(Ordering::Relaxed);
-        let drained = run_workers(&worker, workers, run.drain).await;
+        let mut drained = run_workers(&worker, workers, run.drain).await;
+        if let Some(tasks) = tasks {
+            // They were called off with the workers, and had the same time.
+            drained &= tasks.end_all(run.drain).await;
+        }
         flush.cancel();
         if drained {
             clock.within(EVENT_FLUSH, writing.join_next()).await;
@@ -283,5 +310,25 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             delayed: counts.delayed,
             reconciles,
         }
+    }
+
+    fn unrest(&self) -> Unrest {
+        let sentence = |hot: &Hot| {
+            format!(
+                "{}: reconciled {} times in a row though nobody changed its spec, and slowed down; \
+                 because: {}",
+                hot.key,
+                hot.count,
+                self.waking.named(hot.reasons)
+            )
+        };
+        let endless: Vec<String> = self.pace.hot(TOLD).iter().map(sentence).collect();
+        let mut now = endless.clone();
+        let failing = self.last.snapshot().into_iter().filter(|error| !error.is_over);
+        now.extend(failing.take(TOLD).map(|error| {
+            format!("{}: failed {} times in a row: {}", error.key, error.count, error.text)
+        }));
+        now.sort();
+        Unrest { now, endless }
     }
 }

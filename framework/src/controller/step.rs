@@ -6,13 +6,18 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 use super::applied::Applied;
-use super::context::{Context, Reach};
+use super::attend::Tasks;
+use super::changes::Kept;
+use super::context::{About, Context, Reach};
 use super::echoes::Echoes;
 use super::expectations::Whose;
+use super::report::Told;
 use super::runtime::Plan;
+use super::spec::Stamp;
+use super::superseded::Superseded;
 use super::turn::Turn;
 use super::wiring::Finalizer;
-use super::worker::{Outcome, Step, StepFuture};
+use super::worker::{Outcome, Step, StepFuture, Telling};
 use super::{Action, Failure, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::events::Warning;
@@ -26,6 +31,7 @@ use crate::store::{Cached, Invalid, Store};
 pub(super) struct Memory {
     pub(super) applied: Arc<Applied>,
     pub(super) echoes: Arc<Echoes>,
+    pub(super) superseded: Arc<Superseded>,
     /// Versions that did not decode, and were reported.
     undecodable: Mutex<BTreeMap<ObjectKey, String>>,
 }
@@ -34,6 +40,7 @@ impl Memory {
     fn forget(&self, key: &ObjectKey) {
         self.applied.forget(key);
         self.echoes.forget(key);
+        self.superseded.ended(key);
         self.undecodable.lock().remove(key);
     }
 
@@ -48,6 +55,7 @@ impl Memory {
 enum Stopped {
     Failed(Failure),
     Undecodable(Failure),
+    Superseded,
     Paused,
 }
 
@@ -63,6 +71,9 @@ pub(super) struct ObjectStep<C: Reconciler> {
     pub(super) store: Store<C::Object>,
     pub(super) reach: Arc<Reach>,
     pub(super) plan: Arc<Plan<C>>,
+    /// The objects as they were last reconciled, if somebody asks what changed.
+    pub(super) kept: Option<Kept<C::Object>>,
+    pub(super) tasks: Option<Arc<Tasks<C>>>,
 }
 
 impl<C: Reconciler> Step for ObjectStep<C> {
@@ -74,8 +85,22 @@ impl<C: Reconciler> Step for ObjectStep<C> {
                 Err(Stopped::Undecodable(failure)) => Outcome::Undecodable(failure),
                 Err(Stopped::Paused) => Outcome::Paused,
                 Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
+                Err(Stopped::Superseded) => Outcome::Superseded,
             }
         })
+    }
+
+    fn stamp(&self, key: &ObjectKey) -> Option<Stamp> {
+        self.store.get(key).map(|object| Stamp::of(&object))
+    }
+
+    fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, turn: Turn) -> Option<Telling<'a>> {
+        let around = &self.plan.around;
+        let wants_condition = told.is_news && around.outcome.is_some();
+        let wants_report =
+            around.report.is_some() && (told.is_news || around.reports_every_failure);
+        let wanted = told.gave_up || wants_condition || wants_report;
+        wanted.then(|| Box::pin(self.report(key, told, turn)) as Telling<'a>)
     }
 }
 
@@ -83,8 +108,7 @@ impl<C: Reconciler> ObjectStep<C> {
     async fn step(&self, key: &ObjectKey, turn: Turn) -> Result<Option<Action>, Stopped> {
         let memory = &self.reach.memory;
         let Some(cached) = self.store.get(key) else {
-            memory.forget(key);
-            self.reach.waking.paused.forget(key);
+            self.forget(key).await;
             return Ok(None);
         };
         if self.reach.waking.paused.holds(&cached) {
@@ -98,24 +122,90 @@ impl<C: Reconciler> ObjectStep<C> {
         let whose = Whose { key, uid: object.uid() };
         let now = self.reach.seams.clock.now();
         memory.applied.ledger.begin(whose, &self.reach.informers, now);
-        let about = (key.clone(), object);
-        let cx: Context<C> = Context::new(Arc::clone(&self.reach), self.store.clone(), about, turn);
+        let cx = self.context(cached, object, turn);
         match &self.plan.finalizer {
             _ if cx.object().is_terminating() => {
+                if let Some(tasks) = &self.tasks {
+                    tasks.end(key).await;
+                }
                 self.terminate(&cx).await?;
                 Ok(Some(Action::done()))
             }
             Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
                 let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
-                Ok(self.reconcile(&cx).await?)
+                self.reconcile(&cx).await.map(Some)
             }
-            _ => Ok(self.reconcile(&cx).await?),
+            _ => self.reconcile(&cx).await.map(Some),
         }
     }
 
-    async fn reconcile(&self, cx: &Context<C>) -> Result<Option<Action>, Failure> {
+    fn context(&self, begun: Cached<C::Object>, object: Arc<C::Object>, turn: Turn) -> Context<C> {
+        let before = self.kept.as_ref().and_then(|kept| kept.before(&begun));
+        let about = About { begun, object, before };
+        Context::new(Arc::clone(&self.reach), self.store.clone(), about, turn)
+    }
+
+    /// The object is gone.
+    async fn forget(&self, key: &ObjectKey) {
+        self.reach.memory.forget(key);
+        self.reach.waking.paused.forget(key);
+        if let Some(kept) = &self.kept {
+            kept.forget(key);
+        }
+        if let Some(tasks) = &self.tasks {
+            tasks.end(key).await;
+        }
+    }
+
+    /// Calls the user, and does what follows a success.
+    async fn reconcile(&self, cx: &Context<C>) -> Result<Action, Stopped> {
         let object = Arc::clone(cx.object());
-        self.controller.reconcile(&object, cx).await.map(Some)
+        let superseded = &self.reach.memory.superseded;
+        let key = cx.begun().key();
+        let reconcile = self.controller.reconcile(&object, cx);
+        let action = if self.plan.around.drops_superseded && superseded.may_drop(key) {
+            tokio::select! {
+                biased;
+                result = reconcile => result,
+                () = cx.until_superseded() => {
+                    superseded.dropped(key);
+                    return Err(Stopped::Superseded);
+                }
+            }
+        } else {
+            reconcile.await
+        }?;
+        superseded.ended(key);
+        if let Some(type_) = &self.plan.around.outcome {
+            cx.tell_success(type_).await.map_err(Failure::from)?;
+        }
+        if let Some(kept) = &self.kept {
+            kept.reconciled(cx.begun());
+        }
+        if let Some(tasks) = &self.tasks {
+            tasks.reconciled(cx.begun()).await;
+        }
+        Ok(action)
+    }
+
+    /// Tells of a failure whoever wants to know.
+    async fn report(&self, key: &ObjectKey, told: Told<'_>, turn: Turn) -> Result<(), Failure> {
+        let Some(cached) = self.store.get(key) else { return Ok(()) };
+        let Ok(object) = cached.get() else { return Ok(()) };
+        let cx = self.context(cached, object, turn);
+        if told.gave_up {
+            cx.tell_gave_up(told);
+        }
+        let around = &self.plan.around;
+        let mut outcome = Ok(());
+        if let Some(type_) = around.outcome.as_ref().filter(|_| told.is_news) {
+            outcome = cx.set_condition(told.condition(type_)).await;
+        }
+        if let Some(report) = around.report.filter(|_| told.is_news || around.reports_every_failure)
+        {
+            report(&self.controller, told.failure, &cx).await?;
+        }
+        Ok(outcome?)
     }
 
     /// Cleans up and lets the object go, if it waits for us.

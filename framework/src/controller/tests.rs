@@ -35,14 +35,20 @@ use crate::resource::{ObjectKey, ResourceExt, ResourceInfo};
 use crate::seams::Seams;
 use crate::store::{Index, Representation};
 
+mod changes;
 mod children;
 mod conditions;
 mod duplicates;
+mod endless;
+mod failures;
 mod finalizers;
 mod lifecycle;
 mod namespaces;
 mod outside;
 mod own_writes;
+mod steps;
+mod superseded;
+mod tasks;
 mod undecodable;
 mod waking;
 mod wiring;
@@ -266,7 +272,12 @@ impl Running {
         panic!("not settled: {:?}", self.handle.state());
     }
 
+    /// Fails when the controller reconciles without end.
     async fn stop(self) -> bool {
+        let unrest = self.handle.unrest();
+        let state = self.handle.state();
+        let is_busy = state.queued + state.working + state.backing_off > 0;
+        assert!(!is_busy || unrest.endless.is_empty(), "no end: {unrest:?}");
         self.stop.cancel();
         self.work.await.expect("no panic")
     }

@@ -180,7 +180,7 @@ impl Shared {
         let targets: Vec<_> = state.targets.iter().filter_map(Weak::upgrade).collect();
         drop(state);
         // All are asked, whatever one of them says.
-        targets.iter().fold(true, |all, target| target.offer(key) && all)
+        targets.iter().filter(|target| !target.offer(key)).count() == 0
     }
 }
 
@@ -236,6 +236,13 @@ impl Target {
         };
         // A second attempt to attach changes nothing.
         let _ = self.gate.set(gate);
+    }
+}
+
+impl Drop for Target {
+    /// Who waited for this controller waits no more.
+    fn drop(&mut self) {
+        self.shared.room.notify_waiters();
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a controller watches, owns and may do, before it runs.
 
 mod clusters;
+mod reconciling;
 
 use std::fmt;
 use std::future::Future;
@@ -8,6 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+pub(super) use self::reconciling::Around;
 use super::erased::ErasedController;
 use super::predicates::Predicate;
 use super::pump::Pump;
@@ -56,6 +58,7 @@ pub struct Wiring<C: Reconciler> {
     finalizer: Option<Finalizer<C>>,
     sources: Vec<Source>,
     rules: Vec<Rule>,
+    around: Around<C>,
     names: Names,
     when: Option<Predicate<C::Object>>,
     pumps: Vec<Arc<dyn Pump>>,
@@ -98,6 +101,7 @@ impl<C: Reconciler> Wiring<C> {
             retry: RetryPolicy::forever(),
             finalizer: None,
             sources: Vec::new(),
+            around: Around::default(),
             rules: rbac::main_rules(&info).into_iter().chain(rbac::event_rules()).collect(),
             info,
             names: Names::default(),
@@ -221,6 +225,7 @@ impl<C: Reconciler> Wiring<C> {
             finalizer: self.finalizer,
             rules: rbac::merge(self.rules),
             sources: self.sources,
+            around: self.around,
             names: self.names,
             when: self.when,
             pumps: self.pumps,

@@ -3,6 +3,8 @@
 //! Whatever happens inside a step stays inside: a panic, a deadline and an error differ in metrics
 //! and logs only.
 
+mod failing;
+
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
@@ -16,14 +18,15 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::debounce::Quiet;
-use super::failure::Retry;
+use super::last::LastErrors;
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
 use super::pace::{Leave, Pace};
+use super::report::Told;
+use super::spec::Stamp;
 use super::turn::{Cancel, Turn};
 use super::waking::Waking;
-use super::{Action, Failure};
-use crate::error::Error;
+use super::{Action, Failure, RetryPolicy, Then};
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::seams::Seams;
@@ -41,6 +44,8 @@ pub(super) enum Outcome {
     Done(Action),
     /// Not reconciled.
     Failed(Failure),
+    /// Dropped, because its object changed meanwhile.
+    Superseded,
     /// The object does not decode. The cache says so in the log, once: nobody else does.
     Undecodable(Failure),
     /// Left alone, as its annotation says.
@@ -50,10 +55,19 @@ pub(super) enum Outcome {
 /// A boxed future of a step.
 pub(super) type StepFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
+/// A boxed report of a failure.
+pub(super) type Telling<'a> = Pin<Box<dyn Future<Output = Result<(), Failure>> + Send + 'a>>;
+
 /// What workers do with a key.
 pub(super) trait Step: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
     fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a>;
+
+    /// What the object should be, as a number.
+    fn stamp(&self, key: &ObjectKey) -> Option<Stamp>;
+
+    /// Tells of a failure; `None` when nobody wants to know.
+    fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, turn: Turn) -> Option<Telling<'a>>;
 }
 
 /// What all workers of a controller share.
@@ -63,9 +77,12 @@ pub(super) struct Worker {
     pub(super) queue: WorkQueue<ObjectKey>,
     pub(super) step: Arc<dyn Step>,
     pub(super) timeout: Duration,
+    pub(super) retry: RetryPolicy,
+    pub(super) then: Then,
     pub(super) seams: Seams,
     pub(super) meter: Meter,
     pub(super) pace: Arc<Pace>,
+    pub(super) last: Arc<LastErrors>,
     pub(super) waking: Arc<Waking>,
     pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: Arc<CancellationToken>,
@@ -123,28 +140,46 @@ impl Worker {
         }
     }
 
-    async fn turn(&self, work: Work<ObjectKey>, reasons: u64) {
+    async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) {
         let started = work.taken();
-        match self.pace.ask(work.key(), started) {
+        match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
             Leave::Go => {}
-            Leave::GoAndWarn => tracing::warn!(
-                "reconciled more than 50 times within a minute, and slowed down to once a second: \
-                 does each reconcile write something that differs from the last time?"
-            ),
+            Leave::GoAndWarn => {
+                self.meter.throttled();
+                tracing::warn!(
+                    "reconciled more than 50 times within a minute though nobody changed its spec, \
+                     and slowed down to once a second: does each reconcile write something that \
+                     differs from the last time?"
+                );
+            }
             Leave::Wait(delay) => return work.hold(delay),
         }
         let busy = self.meter.busy();
-        let turn = Turn { attempt: work.failures(), reasons, cancel: Cancel::new(&self.stop) };
+        let turn = self.a_turn(&work, reasons);
         let end = self.guarded(work.key(), turn, started).await;
-        drop(busy);
         let took = self.seams.clock.now().saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
-        match &end {
-            End::Outcome(Outcome::Failed(failure)) => self.namespaces.failed(work.key(), failure),
-            _ => self.namespaces.ended(work.key()),
-        }
-        let ended = self.conclude(work, end);
+        let ended = match end {
+            End::Outcome(Outcome::Failed(failure)) => {
+                self.fail(work, reasons, (failure, Ended::Error)).await
+            }
+            End::Panicked(text) => {
+                let failure = Failure::from(format!("the reconciler panicked: {text}"));
+                self.fail(work, reasons, (failure, Ended::Panic)).await
+            }
+            End::TimedOut => {
+                let limit = self.timeout;
+                let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
+                self.fail(work, reasons, (failure, Ended::Timeout)).await
+            }
+            End::Outcome(outcome) => self.conclude(work, outcome),
+        };
+        drop(busy);
         self.meter.ended(ended, took);
+    }
+
+    fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {
+        Turn { attempt: work.failures(), reasons, cancel: Cancel::new(&self.stop) }
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
@@ -174,75 +209,45 @@ impl Worker {
         End::TimedOut
     }
 
-    /// Logs, and gives the verdict.
-    fn conclude(&self, work: Work<ObjectKey>, end: End) -> Ended {
-        match end {
-            End::Outcome(Outcome::Absent) => {
+    /// Logs what was no failure, and gives the verdict.
+    fn conclude(&self, work: Work<ObjectKey>, outcome: Outcome) -> Ended {
+        self.namespaces.ended(work.key());
+        match outcome {
+            Outcome::Absent => {
                 self.pace.forget(work.key());
+                self.last.forget(work.key());
                 work.done();
                 Ended::Success
             }
-            End::Outcome(Outcome::Paused) => {
+            Outcome::Paused => {
                 work.done();
                 tracing::debug!("not reconciled: paused");
                 Ended::Success
             }
-            End::Outcome(Outcome::Done(Action { requeue_after: None })) => {
-                work.done();
-                tracing::debug!("reconciled");
-                Ended::Success
-            }
-            End::Outcome(Outcome::Done(Action { requeue_after: Some(delay) })) => {
+            Outcome::Done(action) => {
+                self.last.succeeded(work.key());
+                let Some(delay) = action.requeue_after else {
+                    work.done();
+                    tracing::debug!("reconciled");
+                    return Ended::Success;
+                };
                 work.after(delay);
                 tracing::debug!(again_in = ?delay, "reconciled");
                 Ended::RequeueAfter
             }
-            End::Outcome(Outcome::Failed(failure)) => conclude_failure(work, &failure),
-            End::Outcome(Outcome::Undecodable(failure)) => {
+            Outcome::Superseded => {
+                // Neither done nor failed, and there is no need to wait.
+                work.hold(Duration::ZERO);
+                tracing::debug!("dropped: the object changed meanwhile");
+                Ended::Superseded
+            }
+            Outcome::Failed(failure) | Outcome::Undecodable(failure) => {
                 work.done();
                 tracing::debug!(error = %failure, "not reconciled");
                 Ended::Terminal
             }
-            End::Panicked(text) => {
-                let failures = work.failures() + 1;
-                let retry_in = work.retry();
-                tracing::error!(failures, ?retry_in, "the reconciler panicked: {text}");
-                Ended::Panic
-            }
-            End::TimedOut => {
-                let failures = work.failures() + 1;
-                let retry_in = work.retry();
-                let limit = self.timeout;
-                tracing::error!(failures, ?retry_in, ?limit, "the reconcile hit its deadline");
-                Ended::Timeout
-            }
         }
     }
-}
-
-fn conclude_failure(work: Work<ObjectKey>, failure: &Failure) -> Ended {
-    let failures = work.failures() + 1;
-    match failure.retry {
-        Retry::Never => {
-            work.done();
-            tracing::error!(error = %failure, "the reconcile failed for good");
-            return Ended::Terminal;
-        }
-        Retry::After(delay) => {
-            work.retry_after(delay);
-            tracing::warn!(error = %failure, failures, retry_in = ?delay, "the reconcile failed");
-        }
-        Retry::Backoff => {
-            let retry_in = work.retry();
-            if failure.cause().downcast_ref::<Error>().is_some_and(Error::is_conflict) {
-                // Somebody else wrote first: the next look sees what.
-                tracing::debug!(error = %failure, failures, ?retry_in, "the reconcile met a conflict");
-            } else {
-                tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed");
-            }
-        }
-    }
-    Ended::Error
 }
 
 /// Names a reconcile in logs: the numbers of one worker follow from its seed, and look random.

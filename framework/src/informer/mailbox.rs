@@ -300,6 +300,14 @@ mod tests {
     fn a_mapper_is_shown_every_state_that_a_reader_could_have_seen() {
         check(Merging::EachStep, "+a / +a +a -a", "a1,a2,a3");
         check(Merging::EachStep, "+a +a +a +a +a +a +a +a +a +a", "a1,a4,a5,a6,a7,a8,a9,a10");
+        // Steps in the middle are one: who compares two states sees what they make together.
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::EachStep));
+        for _ in 0..10 {
+            world.event("+a").iter().for_each(|event| mailbox.push(event));
+        }
+        let [Item::Steps(steps)] = &mailbox.take(usize::MAX)[..] else { panic!("one item") };
+        let Event::Updated { old, new } = &steps[1] else { panic!("an update") };
+        assert_eq!((steps.len(), old.version(), new.version()), (8, "1", "4"));
     }
 
     /// Mechanism 30 for one listener: what changed is not shown once more as it was.

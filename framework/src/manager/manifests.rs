@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 use super::{Bind, Manager};
 use crate::error::{Error, ErrorKind};
 use crate::leader::{Fenced, LeaderElection, fence_policy};
-use crate::rbac::Rule;
 use crate::resource::{ResourceExt, Scope};
 
 /// What [`Manager::manifests`] should print.

@@ -11,7 +11,7 @@ use super::Exit;
 use super::debug;
 use super::health::{Readiness, SharedVitals};
 use crate::client::Client;
-use crate::controller::{ControllerState, ErasedController};
+use crate::controller::{ControllerState, ErasedController, Unrest};
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
 use crate::leader::Leadership;
@@ -69,6 +69,12 @@ impl Running {
     pub fn states(&self) -> Vec<(String, ControllerState)> {
         let state = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.state());
         self.vitals.controllers.iter().map(state).collect()
+    }
+
+    /// Why its controllers do not come to rest, by name.
+    pub fn unrest(&self) -> Vec<(String, Unrest)> {
+        let unrest = |c: &Arc<dyn ErasedController>| (c.name().to_owned(), c.unrest());
+        self.vitals.controllers.iter().map(unrest).collect()
     }
 
     /// Is it ready, and if not, what is missing?

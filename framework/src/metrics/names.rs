@@ -294,6 +294,35 @@ pub static INFORMER_LISTENER_PANICS: Def = Def {
     labels: &["resource"],
     shape: Shape::Counter,
 };
+/// `windlass_reconcile_throttled_total`: objects that were slowed down for being reconciled without
+/// end.
+pub static RECONCILE_THROTTLED: Def = Def {
+    name: "windlass_reconcile_throttled",
+    help: "Objects that were slowed down for being reconciled without end",
+    labels: &["controller"],
+    shape: Shape::Counter,
+};
+/// `windlass_reconcile_given_up_total`: objects whose retries were used up.
+pub static RECONCILE_GIVEN_UP: Def = Def {
+    name: "windlass_reconcile_given_up",
+    help: "Objects whose retries were used up",
+    labels: &["controller"],
+    shape: Shape::Counter,
+};
+/// `windlass_object_tasks`: long-lived tasks of objects that run.
+pub static OBJECT_TASKS: Def = Def {
+    name: "windlass_object_tasks",
+    help: "Long-lived tasks of objects that run",
+    labels: &["controller"],
+    shape: Shape::Gauge,
+};
+/// `windlass_object_task_restarts_total`: restarts of such tasks after an error or a panic.
+pub static OBJECT_TASK_RESTARTS: Def = Def {
+    name: "windlass_object_task_restarts",
+    help: "Restarts of long-lived tasks of objects after an error or a panic",
+    labels: &["controller"],
+    shape: Shape::Counter,
+};
 
 /// `windlass_paused_objects`: objects that a controller left alone because of their annotation.
 pub static PAUSED: Def = Def {
@@ -360,6 +389,10 @@ pub static ALL: &[&Def] = &[
     &INFORMER_LIST_SECONDS,
     &INFORMER_LIST_ITEMS,
     &INFORMER_LISTENER_PANICS,
+    &RECONCILE_THROTTLED,
+    &RECONCILE_GIVEN_UP,
+    &OBJECT_TASKS,
+    &OBJECT_TASK_RESTARTS,
     &PAUSED,
     &POLLS,
     &TRIGGER_KEYS,

@@ -232,3 +232,42 @@ async fn l8_a_follower_waits_with_warm_caches_and_takes_over_from_a_killed_leade
     assert!(took <= Duration::from_millis(17_500), "{took:?}");
     assert!(took >= Duration::from_secs(10), "{took:?}");
 }
+
+/// Each reconcile writes something new, past the context.
+#[derive(crate::Controller)]
+#[controller(for = Site, name = "restless", can(patch Site))]
+struct Restless;
+
+impl Reconciler for Restless {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
+        let run = cx.entropy().next_u64().to_string();
+        let patch = Patch::Merge(json!({ "metadata": { "labels": { "run": run } } }));
+        cx.client().namespace::<Site>(site.namespace().unwrap()).patch(site.name(), patch).await?;
+        Ok(Action::done())
+    }
+}
+
+async fn restless() -> RunningOperator {
+    let bench = Bench::over(TestCluster::builder().embedded().start().await).await;
+    let running = bench.cluster.spawn(Manager::new(bench.cluster.client()).controller(Restless));
+    bench.sites.create(&site("home", 2)).await.unwrap();
+    running
+}
+
+#[tokio::test(start_paused = true)]
+async fn c4_endless_reconciling_is_not_settled_and_names_the_object_and_its_reasons() {
+    let running = restless().await;
+    let error = running.try_settled(Duration::from_secs(60)).await.unwrap_err().to_string();
+    assert!(error.contains("the operator reconciles without end"), "{error}");
+    assert!(error.contains("/home: reconciled "), "{error}");
+    assert!(error.contains("because: changed"), "{error}");
+    running.stop_anyway().await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "the operator reconciles without end")]
+async fn c4_a_test_that_ends_while_its_operator_reconciles_without_end_fails() {
+    restless().await.stop().await;
+}

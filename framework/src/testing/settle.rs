@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::time::Duration;
 
+use crate::controller::Unrest;
 use crate::error::{Error, ErrorKind};
 use crate::informer::CacheView;
 use crate::manager::{Exit, Running};
@@ -12,6 +13,12 @@ use crate::resource::{ObjectKey, ResourceExt};
 /// Long enough for some retries with backoff; simulated time costs nothing.
 const DEADLINE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(20);
+/// What is throttled and not a loop is done with what it has to do after this time.
+const ENDLESS: Duration = Duration::from_secs(5);
+/// How long the end of a test waits for quiet, to see whether there is any.
+const LAST_LOOK: Duration = Duration::from_secs(2);
+/// So long nothing is done when it is quiet.
+const QUIET: Duration = Duration::from_millis(50);
 
 /// An operator that runs inside a test. Dropping it ends it at once, as a crash would.
 #[derive(Debug)]
@@ -36,7 +43,9 @@ impl RunningOperator {
     /// server stores, key by key. A requeue after a success is not waited for.
     ///
     /// # Panics
-    /// When that is not so after 60 s, or the operator ends; the text says what was left.
+    /// When that is not so after 60 s, or the operator ends; the text says what was left, and why each
+    /// object was reconciled. Earlier when an object is reconciled without end: more than 50 times
+    /// within a minute though nobody changes its spec.
     pub async fn settled(&self) {
         if let Err(error) = self.try_settled(DEADLINE).await {
             panic!("{error}");
@@ -46,29 +55,40 @@ impl RunningOperator {
     /// As [`settled`](Self::settled), within `deadline`.
     ///
     /// # Errors
-    /// [`ErrorKind::Timeout`] with what was left to do.
+    /// [`ErrorKind::Timeout`] with what was left to do, also when an object is reconciled without end.
     pub async fn try_settled(&self, deadline: Duration) -> Result<(), Error> {
         let clock = self.running.client().seams().clock.clone();
         let mut left = Vec::new();
+        let began = clock.now();
         let wait = async {
+            let mut endless_since = None;
             loop {
                 left = self.left_to_do().await;
                 if left.is_empty() || !self.running.is_running() {
-                    return;
+                    return true;
+                }
+                if self.endless().is_empty() {
+                    endless_since = None;
+                } else if clock.now() - *endless_since.get_or_insert(clock.now()) >= ENDLESS {
+                    return false;
                 }
                 clock.sleep(PAUSE).await;
             }
         };
-        let in_time = clock.within(deadline, wait).await.is_some();
+        let in_time = clock.within(deadline, wait).await.unwrap_or(false);
+        let waited = clock.now() - began;
         if !self.running.is_running() {
             return Err(Error::new(ErrorKind::Other, "the operator has ended; join it to see why"));
         }
         if in_time {
             return Ok(());
         }
+        left.extend(self.unrest());
+        let what =
+            if self.endless().is_empty() { "is not settled" } else { "reconciles without end" };
         let text = format!(
-            "the operator was not settled after {} s; left to do:\n  {}",
-            deadline.as_secs(),
+            "the operator {what} after {} s; left to do:\n  {}",
+            waited.as_secs(),
             left.join("\n  ")
         );
         Err(Error::new(ErrorKind::Timeout, text))
@@ -77,13 +97,66 @@ impl RunningOperator {
     /// Asks it to stop and waits until it has.
     ///
     /// # Panics
-    /// When it ended with an error.
+    /// When it ended with an error, and when it reconciles an object without end: see
+    /// [`settled`](Self::settled). To see that, it waits up to 2 s until nothing is being done.
     pub async fn stop(self) -> Exit {
+        self.stop_if_quiet(true).await
+    }
+
+    /// As [`stop`](Self::stop), also when it reconciles without end.
+    ///
+    /// # Panics
+    /// When it ended with an error.
+    pub async fn stop_anyway(self) -> Exit {
+        self.stop_if_quiet(false).await
+    }
+
+    async fn stop_if_quiet(self, must_be_quiet: bool) -> Exit {
+        if must_be_quiet && self.running.is_running() && !self.is_quiet().await {
+            let endless = self.endless();
+            assert!(
+                endless.is_empty(),
+                "the operator reconciles without end:\n  {}",
+                endless.join("\n  ")
+            );
+        }
         self.running.stop();
         match self.running.join().await {
             Ok(exit) => exit,
             Err(error) => panic!("the operator ended with an error: {error:?}"),
         }
+    }
+
+    /// Is nothing done for a moment, within some time?
+    async fn is_quiet(&self) -> bool {
+        let clock = self.running.client().seams().clock.clone();
+        let quiet = async {
+            loop {
+                let before = self.running.states();
+                clock.sleep(QUIET).await;
+                if self.busy().is_empty() && self.running.states() == before {
+                    return;
+                }
+            }
+        };
+        clock.within(LAST_LOOK, quiet).await.is_some()
+    }
+
+    /// The objects that are reconciled without end, a sentence each.
+    fn endless(&self) -> Vec<String> {
+        self.told(|unrest| unrest.endless)
+    }
+
+    fn unrest(&self) -> Vec<String> {
+        self.told(|unrest| unrest.now)
+    }
+
+    fn told(&self, of: impl Fn(Unrest) -> Vec<String>) -> Vec<String> {
+        let told = self.running.unrest().into_iter().flat_map(|(name, unrest)| {
+            let sentences = of(unrest).into_iter();
+            sentences.map(|said| format!("controller {name:?}: {said}")).collect::<Vec<_>>()
+        });
+        told.collect()
     }
 
     /// What keeps it from being settled. Controllers are asked before and after the caches were

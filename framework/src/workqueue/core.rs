@@ -23,6 +23,9 @@ mod slots;
 mod tests;
 mod timers;
 
+/// So many delayed keys become ready in one call: less than half a millisecond.
+const AT_ONCE: usize = 1024;
+
 /// How many keys are where.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
@@ -82,8 +85,6 @@ pub(super) struct Finished<T> {
 pub(super) struct Gauges {
     /// Keys that could be taken now.
     pub(super) eligible: usize,
-    /// When the next delayed key is due.
-    pub(super) next_due: Option<Duration>,
     /// Adds that were not duplicates, since the start.
     pub(super) adds: u64,
     /// Keys put off by a delay, since the start.
@@ -145,10 +146,11 @@ impl<T: Hash + Eq + Clone> Core<T> {
         if is_new {
             slot.priority = priority;
         }
-        let at = nanos(now.saturating_add(delay));
-        match nanos(now) {
-            now if at > now => self.want_at(ticket, priority, at),
-            now => self.want(ticket, priority, now),
+        let now = nanos(now);
+        if delay.is_zero() {
+            self.want(ticket, priority, now);
+        } else {
+            self.want_at(ticket, priority, now.saturating_add(nanos(delay)));
         }
     }
 
@@ -156,6 +158,7 @@ impl<T: Hash + Eq + Clone> Core<T> {
     fn want(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
         let slot = self.slots.get_mut(ticket);
         match &mut slot.place {
+            Place::Ready { .. } if slot.priority >= priority => return,
             Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => {
                 return self.raise(ticket, priority);
             }
@@ -239,22 +242,23 @@ impl<T: Hash + Eq + Clone> Core<T> {
         self.lines.join(higher, is_ready && failing, (turn, ticket));
     }
 
-    /// Makes keys ready whose time has come; says how many.
-    pub(super) fn promote(&mut self, now: Duration) -> usize {
-        let mut promoted = 0;
-        let Some((first, ..)) = self.timers.next() else { return promoted };
+    /// Makes keys ready whose time has come, the earliest first. Not more than [`AT_ONCE`], so that
+    /// very many that are due together do not hold the lock for long: the rest follows with the next
+    /// calls, and [`next_due`](Self::next_due) is in the past until then.
+    pub(super) fn promote(&mut self, now: Duration) {
+        let Some((first, ..)) = self.timers.next() else { return };
         let now = nanos(now);
         if first > now {
-            return promoted;
+            return;
         }
-        while let Some((at, _, ticket)) = self.timers.next().filter(|(at, ..)| *at <= now) {
+        for _ in 0..AT_ONCE {
+            let next = self.timers.next().filter(|(at, ..)| *at <= now);
+            let Some((at, _, ticket)) = next else { return };
             self.backing_off -= usize::from(self.slots.get(ticket).is_backing_off());
             self.timers.pop(|timer| is_live(&self.slots, timer));
             self.make_ready(ticket, at);
             self.adds += 1;
-            promoted += 1;
         }
-        promoted
     }
 
     /// The key whose turn it is. Keys that keep failing are passed over while they hold their share

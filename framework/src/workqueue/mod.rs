@@ -31,6 +31,7 @@ mod limited;
 mod limiter;
 mod meter;
 mod queue;
+mod room;
 mod work;
 
 pub use adding::{Adding, Priority};

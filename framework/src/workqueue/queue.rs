@@ -1,23 +1,26 @@
 //! The queue as tasks see it: waiting, waking, metrics.
 //!
-//! Sleeping workers wait for one notification each. One of them, the timekeeper, also waits for the
-//! next delayed key; when it leaves it hands that over.
+//! State and [`Room`] are under one lock. Whatever changes the state calls, before it releases the
+//! lock, as many sleepers as that concerns; they are woken after it.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::hash::Hash;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::core::{Core, QueueCounts, Ticket, Verdict};
+use super::core::{Core, QueueCounts, Taken, Ticket, Verdict};
 use super::meter::Meter;
+use super::room::{Alarm, Bed, Calls, Room};
 use super::{Adding, KeyState, RetryPolicy, Work};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::seams::Seams;
-use crate::sync::{AtomicUsize, Mutex, Notified, Notify, Ordering};
+use crate::sync::{Mutex, Notify};
 
 /// Delays beyond this are as good as never; instants cannot count much further.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -106,24 +109,20 @@ pub struct WorkQueue<T: Hash + Eq + Clone> {
 }
 
 pub(super) struct Shared<T> {
-    core: Mutex<Core<T>>,
+    inside: Mutex<Inside<T>>,
     pub(super) epoch: Instant,
     clock: Clock,
     pub(super) entropy: Entropy,
     meter: Meter,
     pub(super) retried: u64,
     pub(super) requeued: u64,
-    /// One permit per key that became takeable while somebody was asleep.
-    ready: Notify,
-    /// Workers that wait in `get`, and those about to. Counted before their last look, so whoever
-    /// adds a key after it sees them.
-    sleepers: AtomicUsize,
-    /// The timekeeper's next deadline moved.
-    rearm: Notify,
     /// Something ended; drains look again.
     ended: Notify,
-    /// Is somebody the timekeeper?
-    kept: Mutex<bool>,
+}
+
+struct Inside<T> {
+    core: Core<T>,
+    room: Room,
 }
 
 impl<T: Hash + Eq + Clone> Clone for WorkQueue<T> {
@@ -145,18 +144,17 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
             settings;
         let entropy = seams.entropy.fork(&name);
         let shared = Shared {
-            core: Mutex::new(Core::new(workers, retry, ageing, entropy.next_u64())),
+            inside: Mutex::new(Inside {
+                core: Core::new(workers, retry, ageing, entropy.next_u64()),
+                room: Room::default(),
+            }),
             epoch: seams.clock.now(),
             clock: seams.clock.clone(),
             entropy,
             meter: Meter::new(&seams.metrics, &name, &controller),
             retried,
             requeued,
-            ready: Notify::new(),
-            sleepers: AtomicUsize::new(0),
-            rearm: Notify::new(),
             ended: Notify::new(),
-            kept: Mutex::new(false),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -174,7 +172,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// Wants `key` worked on as `adding` says. If it is in the queue already, the wishes merge: the
     /// higher priority, all the reasons, the earlier time.
     pub fn add_with(&self, key: T, adding: Adding) {
-        self.shared.change(|core, now| core.add(key, adding, now));
+        self.shared.change(|core, _, now| core.add(key, adding, now));
     }
 
     /// [`add`](Self::add) for several keys: one pass through the lock, and as many sleeping workers
@@ -191,7 +189,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         if keys.is_empty() {
             return;
         }
-        self.shared.change(|core, now| {
+        self.shared.change(|core, _, now| {
             keys.into_iter().for_each(|(key, adding)| core.add(key, adding, now));
         });
     }
@@ -201,50 +199,20 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// # Cancel safety
     /// Safe: no key is lost when the future is dropped.
     pub async fn get(&self) -> Option<Work<T>> {
-        let mut keeper = None;
-        loop {
-            if let Some(answer) = self.poll_take() {
-                return answer;
-            }
-            let _asleep = Sleeper::new(&self.shared.sleepers);
-            let mut notified = pin!(self.shared.ready.notified());
-            notified.as_mut().enable();
-            // A key that came between the look and the registration woke nobody: look again.
-            if let Some(answer) = self.poll_take() {
-                return answer;
-            }
-            // Kept until it leaves: handing the role over at every turn would wake itself for ever.
-            keeper = keeper.or_else(|| Timekeeper::take(&self.shared));
-            match &keeper {
-                Some(keeper) => keeper.wait(notified).await,
-                None => notified.await,
-            }
-        }
+        let mut getter = Getter { shared: &self.shared, bed: None, alarm: None };
+        poll_fn(|context| getter.poll(context)).await
     }
 
     /// A key if one is ready now; does not wait.
     pub fn try_get(&self) -> Option<Work<T>> {
-        self.poll_take().flatten()
-    }
-
-    fn poll_take(&self) -> Option<Option<Work<T>>> {
-        let (taken, exhausted) = self
-            .shared
-            .change(|core, now| (core.take(now).map(|taken| (taken, now)), core.exhausted()));
-        match taken {
-            Some((taken, now)) => {
-                self.shared.meter.taken(taken.waited);
-                Some(Some(Work::new(Arc::clone(&self.shared), taken, now)))
-            }
-            None => exhausted.then_some(None),
-        }
+        let taken = self.shared.change(|core, _, now| core.take(now).map(|taken| (taken, now)));
+        taken.map(|(taken, now)| Shared::hand_out(&self.shared, taken, now))
     }
 
     /// Accepts no more keys. Keys that are ready, or were added again while in work, are still
     /// handed out; delayed ones and retries are dropped.
     pub fn shutdown(&self) {
-        self.shared.change(|core, _| core.close());
-        self.shared.ready.notify_waiters();
+        self.shared.change(|core, _, _| core.close());
         self.shared.ended.notify_waiters();
     }
 
@@ -259,7 +227,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
             loop {
                 let mut ended = pin!(self.shared.ended.notified());
                 ended.as_mut().enable();
-                if self.shared.core.lock().quiet() {
+                if self.shared.inside.lock().core.quiet() {
                     return;
                 }
                 ended.await;
@@ -270,14 +238,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 
     /// How many keys are where.
     pub fn counts(&self) -> QueueCounts {
-        self.shared.change(|core, _| core.counts())
+        self.shared.change(|core, _, _| core.counts())
     }
 
     /// Up to `limit` keys and what is known of each: those in work, ready, backing off and delayed;
     /// in each place by priority, then the longest there or the next due first. Looks at every key
     /// under the lock: for people, not for programs.
     pub fn describe(&self, limit: usize) -> Vec<KeyState<T>> {
-        self.shared.change(|core, now| core.describe(limit, now))
+        self.shared.change(|core, _, now| core.describe(limit, now))
     }
 
     /// Refreshes the gauges on work in progress; called now and then while work is long.
@@ -291,38 +259,37 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         self.clock.now().saturating_duration_since(self.epoch)
     }
 
+    fn alarm(&self, due: Duration) -> Alarm {
+        let (clock, at) = (self.clock.clone(), self.epoch + due.min(FAR_AWAY));
+        Alarm { due, bell: Box::pin(async move { clock.sleep_until(at).await }) }
+    }
+
     /// Runs `step` on the state and wakes whom that concerns.
-    fn change<R>(&self, step: impl FnOnce(&mut Core<T>, Duration) -> R) -> R {
+    fn change<R>(&self, step: impl FnOnce(&mut Core<T>, &mut Room, Duration) -> R) -> R {
         let now = self.now();
-        let mut core = self.core.lock();
+        let mut calls = Calls::default();
+        let mut inside = self.inside.lock();
+        let Inside { core, room } = &mut *inside;
         let before = core.gauges();
         // What is due became ready before whatever happens now.
-        let promoted = core.promote(now);
-        let result = step(&mut core, now);
+        core.promote(now);
+        let result = step(core, room, now);
         let after = core.gauges();
-        core.tell_depths(|priority, by| self.meter.depth(priority, by));
-        drop(core);
-        // Who takes a key was woken for that one: what became due meanwhile is for another.
+        // As many as there are new keys; one if there are only old ones: it calls the next.
         let more = after.eligible.saturating_sub(before.eligible);
-        self.wake(more.max(promoted.min(after.eligible)));
-        let earlier = |due| before.next_due.is_none_or(|before| due < before);
-        if after.next_due.is_some_and(earlier) {
-            // Without a timekeeper the woken sleeper, if there is one, becomes it.
-            let kept = *self.kept.lock();
-            if kept { self.rearm.notify_one() } else { self.wake(1) }
-        }
+        let wanted = if core.exhausted() { usize::MAX } else { more.max(after.eligible.min(1)) };
+        room.call(wanted, &mut calls);
+        room.expect(core.next_due(), &mut calls);
+        core.tell_depths(|priority, by| self.meter.depth(priority, by));
+        drop(inside);
+        calls.make();
         self.meter.changed(&before, &after);
         result
     }
 
-    /// Wakes so many sleeping workers, or all.
-    fn wake(&self, most: usize) {
-        if most == 0 {
-            return;
-        }
-        for _ in 0..most.min(self.sleepers.load(Ordering::SeqCst)) {
-            self.ready.notify_one();
-        }
+    fn hand_out(shared: &Arc<Self>, taken: Taken<T>, now: Duration) -> Work<T> {
+        shared.meter.taken(taken.waited);
+        Work::new(Arc::clone(shared), taken, now)
     }
 
     pub(super) fn finish(
@@ -331,16 +298,11 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         verdict: Verdict,
         reasons: u64,
     ) -> Option<Duration> {
-        let (finished, closed, exhausted) = self.change(|core, now| {
-            let finished = core.finish(ticket, verdict, reasons, now);
-            (finished, core.is_closed(), core.exhausted())
-        });
+        let (finished, closed) = self
+            .change(|core, _, now| (core.finish(ticket, verdict, reasons, now), core.is_closed()));
         // Only a drain waits for ends, and it closes the queue first.
         if closed {
             self.ended.notify_waiters();
-        }
-        if exhausted {
-            self.ready.notify_waiters();
         }
         let finished = finished?;
         self.meter.worked(finished.worked);
@@ -353,7 +315,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     fn observe(&self) {
         let now = self.now();
         let (mut sum, mut longest) = (Duration::ZERO, Duration::ZERO);
-        for since in self.core.lock().in_work() {
+        for since in self.inside.lock().core.in_work() {
             let age = now.saturating_sub(since);
             sum += age;
             longest = longest.max(age);
@@ -362,67 +324,79 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 }
 
-/// Counts one worker as asleep.
-struct Sleeper<'a> {
-    sleepers: &'a AtomicUsize,
+/// A worker that waits for a key.
+struct Getter<'a, T: Hash + Eq + Clone> {
+    shared: &'a Arc<Shared<T>>,
+    /// Where it sleeps.
+    bed: Option<Bed>,
+    /// Of the timekeeper.
+    alarm: Option<Alarm>,
 }
 
-impl<'a> Sleeper<'a> {
-    fn new(sleepers: &'a AtomicUsize) -> Self {
-        sleepers.fetch_add(1, Ordering::SeqCst);
-        Self { sleepers }
-    }
+/// What a look into the queue led to.
+enum Look<T> {
+    Taken(Taken<T>, Duration),
+    Ended,
+    /// Nothing; somebody else minds the clock.
+    Sleep,
+    /// Nothing; it minds the clock, until that time.
+    Mind(Option<Duration>),
 }
 
-impl Drop for Sleeper<'_> {
-    fn drop(&mut self) {
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-/// The one sleeping worker that also waits for delayed keys.
-struct Timekeeper<'a, T: Hash + Eq + Clone> {
-    shared: &'a Shared<T>,
-}
-
-impl<'a, T: Hash + Eq + Clone> Timekeeper<'a, T> {
-    fn take(shared: &'a Shared<T>) -> Option<Self> {
-        let mut kept = shared.kept.lock();
-        let free = !std::mem::replace(&mut *kept, true);
-        drop(kept);
-        free.then(|| Self { shared })
-    }
-
-    /// Waits for a notification, or until the next delayed key is due.
-    async fn wait(&self, mut notified: Pin<&mut Notified<'_>>) {
+impl<T: Hash + Eq + Clone> Getter<'_, T> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Work<T>>> {
         loop {
-            let mut rearm = pin!(self.shared.rearm.notified());
-            rearm.as_mut().enable();
-            let due = self.shared.core.lock().next_due();
-            let alarm = async {
-                match due {
-                    Some(due) => {
-                        let at = self.shared.epoch + due.min(FAR_AWAY);
-                        self.shared.clock.sleep_until(at).await;
-                    }
-                    None => std::future::pending().await,
+            let due = match self.look(context.waker()) {
+                Look::Taken(taken, now) => {
+                    return Poll::Ready(Some(Shared::hand_out(self.shared, taken, now)));
+                }
+                Look::Ended => return Poll::Ready(None),
+                Look::Sleep | Look::Mind(None) => return Poll::Pending,
+                Look::Mind(Some(due)) => due,
+            };
+            // An alarm that rings too early is worth more than a new one each time.
+            if self.alarm.as_ref().is_none_or(|alarm| alarm.due > due) {
+                self.alarm = Some(self.shared.alarm(due));
+            }
+            if let Some(alarm) = &mut self.alarm
+                && alarm.bell.as_mut().poll(context).is_pending()
+            {
+                return Poll::Pending;
+            }
+            self.alarm = None;
+        }
+    }
+
+    /// Takes a key, or lies down.
+    fn look(&mut self, waker: &Waker) -> Look<T> {
+        let Self { shared, bed, alarm } = self;
+        // Dropped after the lock.
+        let mut gone = None;
+        shared.change(|core, room, now| {
+            let end = match core.take(now) {
+                Some(taken) => Look::Taken(taken, now),
+                None if core.exhausted() => Look::Ended,
+                None => {
+                    let here = room.lie_down(*bed, waker, &mut gone);
+                    *bed = Some(here);
+                    let due = core.next_due();
+                    let (minds, left) = room.mind(here, due);
+                    *alarm = alarm.take().or(left);
+                    return if minds { Look::Mind(due) } else { Look::Sleep };
                 }
             };
-            tokio::select! {
-                biased;
-                () = notified.as_mut() => return,
-                () = rearm => {}
-                () = alarm => return,
+            if let Some(bed) = bed.take() {
+                room.get_up(bed, alarm.take(), &mut gone);
             }
-        }
+            end
+        })
     }
 }
 
-impl<T: Hash + Eq + Clone> Drop for Timekeeper<'_, T> {
+impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
     fn drop(&mut self) {
-        *self.shared.kept.lock() = false;
-        if self.shared.core.lock().next_due().is_some() {
-            self.shared.wake(1);
-        }
+        let Some(bed) = self.bed.take() else { return };
+        let (mut gone, alarm) = (None, self.alarm.take());
+        self.shared.change(|_, room, _| room.get_up(bed, alarm, &mut gone));
     }
 }

@@ -11,6 +11,9 @@ use crate::entropy::Entropy;
 use crate::metrics::{Metrics, names};
 use crate::seams::Seams;
 
+mod delays;
+mod wakes;
+
 fn seams() -> Seams {
     Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() }
 }
@@ -26,7 +29,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_key_is_worked_on_once_however_often_it_was_added() {
+async fn mechanism_67_each_key_is_worked_on_once_however_often_it_was_added() {
     let queue = queue(1);
     for _ in 0..5 {
         queue.add(1);
@@ -37,7 +40,7 @@ async fn each_key_is_worked_on_once_however_often_it_was_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_added_while_in_work_runs_again_after_done_and_only_once() {
+async fn mechanism_67_a_key_added_while_in_work_runs_again_after_done_and_only_once() {
     let queue = queue(2);
     queue.add(1);
     let work = queue.get().await.expect("open");
@@ -307,4 +310,54 @@ async fn a_delay_without_end_is_a_long_one_and_panics_nowhere() {
     assert!(waiting.await.is_err(), "none is due");
     queue.add(5);
     assert_eq!(*queue.get().await.expect("open").key(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn depths_are_told_by_priority_and_beyond_25_of_them_together() {
+    let seams = seams();
+    let queue = WorkQueue::new(QueueSettings::new("q"), &seams);
+    let depth = |priority: &str| {
+        let begin = format!(r#"workqueue_depth{{name="q",controller="q",priority="{priority}"}} "#);
+        let text = seams.metrics.encode();
+        text.lines().find_map(|line| line.strip_prefix(&begin).map(str::to_owned))
+    };
+    assert_eq!((depth("0").as_deref(), depth("-100")), (Some("0.0"), None));
+    queue.add_with(1, Adding::new().priority(Priority::LOW));
+    queue.add_with(2, Adding::new().priority(Priority::LOW));
+    queue.add(2);
+    assert_eq!((depth("0").as_deref(), depth("-100").as_deref()), (Some("1.0"), Some("1.0")));
+    for priority in 1..=30 {
+        queue.add_with(100, Adding::new().priority(Priority::new(priority)));
+        queue.add_with(
+            100 + u32::from(priority.unsigned_abs()),
+            Adding::new().priority(Priority::new(priority)),
+        );
+    }
+    assert_eq!(depth("23").as_deref(), Some("1.0"));
+    assert_eq!(depth("24"), None);
+    assert_eq!(depth("exceeded_cardinality_limit").as_deref(), Some("8.0"));
+    while let Some(work) = queue.try_get() {
+        work.done();
+    }
+    assert_eq!(depth("exceeded_cardinality_limit").as_deref(), Some("0.0"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_verdict_that_brings_a_key_back_says_why_as_the_settings_have_it() {
+    let settings = QueueSettings::new("test").retried_for(0b01).requeued_for(0b10);
+    let queue = WorkQueue::new(settings, &seams());
+    queue.add_with(1, Adding::new().reasons(0b100).priority(Priority::LOW));
+    let work = queue.get().await.expect("open");
+    assert_eq!((work.reasons(), work.priority()), (0b100, Priority::LOW));
+    drop(work);
+    let work = queue.get().await.expect("open");
+    assert_eq!((work.reasons(), work.failures()), (0b01, 1));
+    work.after(Duration::from_secs(1));
+    let work = queue.get().await.expect("open");
+    assert_eq!((work.reasons(), work.priority()), (0b10, Priority::LOW));
+    work.hold(Duration::from_secs(1));
+    let work = queue.get().await.expect("open");
+    assert_eq!(work.reasons(), 0b10, "it was not worked on");
+    work.done();
+    assert_eq!(queue.describe(1), []);
 }

@@ -8,7 +8,7 @@ use syn::{Attribute, Expr, Ident, Token, Type};
 use crate::errors::Errors;
 use crate::keys::{self, At, Key, set, skip_to_comma, unknown};
 
-const KEYS: &[&str] = &["for", "owns", "watches", "finalizer", "can", "name", "workers"];
+const KEYS: &[&str] = &["for", "when", "owns", "watches", "finalizer", "can", "name", "workers"];
 const VERBS: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// What the user wrote.
@@ -17,6 +17,8 @@ pub(super) struct Attrs {
     pub(super) object: Option<Type>,
     /// Was `for` written, even if it could not be read?
     pub(super) has_for: bool,
+    /// Which changes of the object count.
+    pub(super) when: Option<Expr>,
     pub(super) owns: Vec<Type>,
     pub(super) watches: Vec<WatchAttr>,
     pub(super) finalizer: Option<At<String>>,
@@ -25,12 +27,14 @@ pub(super) struct Attrs {
     pub(super) workers: Option<At<usize>>,
 }
 
-/// `watches(Secret, by = path::to::mapper)` or `watches(Secret, index = Website::BY_SECRET)`
+/// `watches(Secret, by = path::to::mapper)` or `watches(Secret, index = Website::BY_SECRET)`, and
+/// maybe `when = labels_changed()` behind it.
 #[derive(Debug)]
 pub(super) struct WatchAttr {
     pub(super) kind: Type,
     pub(super) by: Expr,
     pub(super) is_index: bool,
+    pub(super) when: Option<Expr>,
 }
 
 /// One verb on one kind.
@@ -59,6 +63,10 @@ impl Attrs {
         match key.name.as_str() {
             "for" => {
                 set(&mut self.object, key, keys::value(key, input, "Website")?, errors);
+            }
+            "when" => {
+                let when = keys::value(key, input, "generation_changed()")?;
+                set(&mut self.when, key, when, errors);
             }
             "owns" => keys::group(key, input, "owns(Deployment, Service)", |input| {
                 let kinds =
@@ -102,10 +110,23 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
     input.parse::<Token![=]>()?;
     let by = input.parse()?;
     input.parse::<Option<Token![,]>>()?;
+    let when = if input.is_empty() { None } else { Some(predicate(input)?) };
     if !input.is_empty() {
         return Err(input.error(format_args!("`watches` is written `{WATCH}`")));
     }
-    Ok(WatchAttr { kind, by, is_index: key == "index" })
+    Ok(WatchAttr { kind, by, is_index: key == "index", when })
+}
+
+/// `when = labels_changed()`
+fn predicate(input: ParseStream<'_>) -> syn::Result<Expr> {
+    let key = input.call(Ident::parse_any)?;
+    if key != "when" {
+        return Err(syn::Error::new(key.span(), unknown("key", &key.to_string(), &["when"])));
+    }
+    input.parse::<Token![=]>()?;
+    let when = input.parse()?;
+    input.parse::<Option<Token![,]>>()?;
+    Ok(when)
 }
 
 /// `get list Pod, create Event`: verbs, then the kind they are granted on.

@@ -79,11 +79,22 @@ fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
     let watches = attrs.watches.iter().map(|watch| {
         let (kind, by) = (&watch.kind, &watch.by);
         let place = at(by.span());
-        if watch.is_index {
-            quote_spanned!(place=> let wiring = wiring.watches_by::<#kind, _>(#by);)
-        } else {
-            quote_spanned!(place=> let wiring = wiring.watches::<#kind>(#by);)
+        match (&watch.when, watch.is_index) {
+            (None, true) => {
+                quote_spanned!(place=> let wiring = wiring.watches_by::<#kind, _>(#by);)
+            }
+            (None, false) => quote_spanned!(place=> let wiring = wiring.watches::<#kind>(#by);),
+            (Some(when), true) => {
+                quote_spanned!(place=> let wiring = wiring.watches_by_when::<#kind, _>(#when, #by);)
+            }
+            (Some(when), false) => {
+                quote_spanned!(place=> let wiring = wiring.watches_when::<#kind>(#when, #by);)
+            }
         }
+    });
+    let when = attrs.when.as_ref().map(|when| {
+        let place = at(when.span());
+        quote_spanned!(place=> let wiring = wiring.when(#when);)
     });
     let finalizer = attrs.finalizer.as_ref().map(|name| {
         let (text, place) = (&name.value, at(name.span));
@@ -110,6 +121,7 @@ fn wiring(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
             fn wiring() -> ::windlass::controller::Wiring<Self> {
                 #reconciles
                 let wiring = ::windlass::controller::Wiring::new();
+                #when
                 #(#owns)*
                 #(#watches)*
                 #finalizer

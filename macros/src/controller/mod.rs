@@ -41,11 +41,13 @@ mod tests {
         let (attrs, faults) = read(&parse_quote! {
             #[controller(for = Website, owns(Deployment, Service), name = "sites", workers = 8)]
             #[controller(watches(Secret, by = maps::of_secret), watches(ConfigMap, index = A::BY_MAP))]
+            #[controller(when = generation_changed(), watches(Pod, by = f, when = labels_changed()))]
             #[controller(finalizer = "example.dev/dns", can(get list Pod, create core::v1::Event))]
             struct Sites;
         });
         assert!(faults.is_empty(), "{faults:?}");
-        assert_eq!((attrs.owns.len(), attrs.watches.len(), attrs.grants.len()), (2, 2, 3));
+        assert_eq!((attrs.owns.len(), attrs.watches.len(), attrs.grants.len()), (2, 3, 3));
+        assert!(attrs.when.is_some() && attrs.watches[2].when.is_some());
         assert_eq!(attrs.workers.map(|workers| workers.value), Some(8));
         assert_eq!(attrs.name.map(|name| name.value).as_deref(), Some("sites"));
     }

@@ -9,7 +9,7 @@ use loom::thread::{self, JoinHandle};
 
 use crate::explore;
 use crate::seams::Seams;
-use crate::workqueue::{QueueSettings, WorkQueue};
+use crate::workqueue::{Adding, Priority, QueueSettings, WorkQueue};
 
 pub const MODELS: &[(&str, fn())] = &[
     ("keys_that_are_added_are_worked_on", keys_that_are_added),
@@ -22,6 +22,10 @@ pub const MODELS: &[(&str, fn())] = &[
     ("a_delayed_key_wakes_a_sleeper", a_delayed_key_wakes_a_sleeper),
     ("a_worker_that_leaves_hands_the_clock_over", the_clock_is_handed_over),
     ("a_get_that_is_given_up_loses_no_key", a_get_that_is_given_up),
+    ("two_keys_are_worked_on_at_the_same_time", two_at_the_same_time),
+    ("a_worker_called_in_vain_is_called_again", called_in_vain),
+    ("the_timekeeper_is_called_for_other_keys", the_timekeeper_is_called),
+    ("a_key_whose_priority_rises_is_worked_on", a_key_that_is_raised),
 ];
 
 type Queue = WorkQueue<&'static str>;
@@ -204,5 +208,86 @@ fn a_get_that_is_given_up() {
             queue.add("b");
         }
         join([worker, producer]);
+    });
+}
+
+/// Each key's work ends only when the other's has begun: a worker that sleeps beside a key is a
+/// deadlock.
+fn two_at_the_same_time() {
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        let begun = Arc::new(loom::sync::atomic::AtomicUsize::new(0));
+        let worker = |begun: Arc<loom::sync::atomic::AtomicUsize>| {
+            move |queue: Queue| {
+                let work = block_on(queue.get()).expect("not shut down");
+                begun.fetch_add(1, loom::sync::atomic::Ordering::SeqCst);
+                while begun.load(loom::sync::atomic::Ordering::SeqCst) < 2 {
+                    thread::yield_now();
+                }
+                work.done();
+            }
+        };
+        let other = spawn(&queue, worker(Arc::clone(&begun)));
+        let producer = spawn(&queue, |queue| {
+            queue.add("a");
+            queue.add("b");
+        });
+        worker(begun)(queue.clone());
+        join([other, producer]);
+    });
+}
+
+fn called_in_vain() {
+    explore(3, || {
+        let queue = queue(&Seams::default());
+        let worker = spawn(&queue, |queue| assert!(work(&queue)));
+        queue.add("a");
+        if let Some(stolen) = queue.try_get() {
+            stolen.done();
+            queue.add("b");
+        }
+        join([worker]);
+    });
+}
+
+fn the_timekeeper_is_called() {
+    explore(3, || {
+        let queue = queue(&Seams::default());
+        queue.add_after("late", SECOND);
+        let worker = spawn(&queue, |queue| assert!(work(&queue)));
+        queue.add("now");
+        join([worker]);
+    });
+}
+
+/// As [`a_key_added_during_its_work`], and each add is more urgent than the last.
+fn a_key_that_is_raised() {
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        let wanted = Arc::new(AtomicU32::new(0));
+        let low = Adding::new().priority(Priority::LOW);
+        queue.add_with("a", low);
+        let producer = spawn(&queue, {
+            let wanted = Arc::clone(&wanted);
+            move |queue| {
+                queue.add_with("b", low);
+                queue.add_with("a", low.priority(Priority::new(-1)));
+                wanted.store(1, SeqCst);
+                queue.add("a");
+                queue.shutdown();
+            }
+        });
+        let mut seen = 0;
+        let mut others = 0;
+        while let Some(work) = block_on(queue.get()) {
+            match *work.key() {
+                "a" => seen = wanted.load(SeqCst),
+                _ => others += 1,
+            }
+            work.done();
+        }
+        assert_eq!((seen, others), (1, 1), "nobody looked after the last add");
+        assert!(block_on(queue.drain(SECOND)));
+        join([producer]);
     });
 }

@@ -93,7 +93,7 @@ pub mod entropy {
 pub mod metrics {
     use std::time::Duration;
 
-    #[derive(Clone, Default)]
+    #[derive(Clone, Debug, Default)]
     pub struct Metrics;
 
     #[derive(Clone, Copy, Debug)]

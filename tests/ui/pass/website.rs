@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use windlass::controller::predicates::{field_changed, generation_changed, labels_changed};
 use windlass::controller::{Action, Context, Finalize, Reconciler, Result};
 use windlass::rbac::{Can, Owns, verbs};
 use windlass::resource::ObjectKey;
@@ -41,7 +42,8 @@ pub struct WebsiteStatus {
 #[derive(Controller)]
 #[controller(for = Website, owns(Deployment, Service), finalizer = "example.dev/dns", can(get Pod))]
 #[controller(watches(Secret, index = Website::BY_CERTIFICATE))]
-#[controller(watches(ConfigMap, by = sites_of), name = "sites", workers = 8, can(list Pod, get Deployment))]
+#[controller(when = generation_changed().or(labels_changed()))]
+#[controller(watches(ConfigMap, by = sites_of, when = field_changed(&["data", "host"])), name = "sites", workers = 8, can(list Pod, get Deployment))]
 struct Sites {
     every: Duration,
 }

@@ -3,6 +3,7 @@
 mod deletions;
 mod metadata;
 mod pages;
+mod patchers;
 mod resuming;
 mod settling;
 mod subresources;

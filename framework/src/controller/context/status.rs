@@ -65,6 +65,18 @@ impl<C: Reconciler> Context<C> {
         .await
     }
 
+    /// The condition of that type, as the newest status known has it.
+    pub(in crate::controller) async fn condition(
+        &self,
+        type_: &str,
+    ) -> Result<Option<Condition>, Error> {
+        let latest = self.latest().await?;
+        let conditions = latest.status.get("conditions").cloned().unwrap_or_default();
+        let conditions: Option<Conditions> =
+            serde_json::from_value(conditions).map_err(unreadable_conditions)?;
+        Ok(conditions.and_then(|conditions| conditions.get(type_).cloned()))
+    }
+
     /// Makes the status `status`. Conditions stay as they are unless it brings some. Nothing is
     /// written when nothing changes.
     ///

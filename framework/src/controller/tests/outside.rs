@@ -59,6 +59,21 @@ async fn what_is_sent_before_the_start_is_held_and_what_is_too_much_is_refused()
     running.stop().await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn who_waits_for_a_controller_that_is_dropped_waits_no_more() {
+    let trigger = Trigger::with_capacity("hook", 1);
+    let never_started = Wiring::<Noting>::new().triggered_by(&trigger).build(Noting::default());
+    trigger.send(key("home")).await;
+    let sending = tokio::spawn({
+        let trigger = trigger.clone();
+        async move { trigger.send(key("other")).await }
+    });
+    tokio::time::sleep(SECOND).await;
+    assert!(!sending.is_finished());
+    drop(never_started);
+    sending.await.expect("there is nobody to wait for");
+}
+
 /// A run is a term of leadership.
 #[tokio::test(start_paused = true)]
 async fn a_trigger_goes_on_between_two_runs_and_tells_every_controller() {

@@ -17,6 +17,7 @@ struct Script {
     runs: Mutex<BTreeMap<String, Vec<tokio::time::Instant>>>,
     now: Mutex<(usize, usize)>,
     gate: Option<Semaphore>,
+    told: Mutex<Vec<String>>,
 }
 
 impl Script {
@@ -80,6 +81,16 @@ impl Step for Script {
             self.play(name, &turn).await
         })
     }
+
+    fn stamp(&self, _: &ObjectKey) -> Option<Stamp> {
+        None
+    }
+
+    fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, _: Turn) -> Option<Telling<'a>> {
+        let text = format!("{} {} {}", key.name(), told.failure, told.gave_up);
+        self.told.lock().push(text);
+        None
+    }
 }
 
 struct Stage {
@@ -102,6 +113,9 @@ impl Stage {
             queue: WorkQueue::new(QueueSettings::new("test").workers(workers), &seams),
             step: Arc::clone(&script) as Arc<dyn Step>,
             timeout: Duration::from_secs(300),
+            retry: RetryPolicy::forever(),
+            then: Then::Rest,
+            last: Arc::default(),
             pace: Arc::default(),
             waking: Arc::default(),
             meter: Meter::new(&seams.metrics, "test", workers),

@@ -31,12 +31,7 @@ impl<T: Hash + Eq + Clone> Core<T> {
 
     /// What the shell watches for changes.
     pub(in crate::workqueue) fn gauges(&self) -> Gauges {
-        Gauges {
-            eligible: self.eligible(),
-            next_due: self.next_due(),
-            adds: self.adds,
-            delays: self.delays,
-        }
+        Gauges { eligible: self.eligible(), adds: self.adds, delays: self.delays }
     }
 
     /// Tells what changed since the last call in the number of keys that are ready.

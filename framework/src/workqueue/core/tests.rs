@@ -4,6 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod priorities;
+
 const SECOND: Duration = Duration::from_secs(1);
 const AGEING: Duration = Duration::from_millis(250);
 /// Why keys come back, in these tests.
@@ -77,7 +79,7 @@ fn events_during_a_backoff_do_not_advance_it() {
 }
 
 #[test]
-fn a_success_resets_the_backoff() {
+fn mechanism_68_a_success_resets_the_backoff() {
     let mut queue = core(1);
     let fail = Verdict::Retry { draw: 1.0 };
     for verdict in [fail, fail, Verdict::Done] {
@@ -91,7 +93,7 @@ fn a_success_resets_the_backoff() {
 }
 
 #[test]
-fn a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
+fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
     let mut queue = Core::new(1, RetryPolicy::at_most(1), AGEING, 7);
     let fail = Verdict::Retry { draw: 1.0 };
     queue.plain(1_u8, at(0));

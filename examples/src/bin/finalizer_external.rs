@@ -1,0 +1,191 @@
+//! Records in a DNS service outside of the cluster: made for each `DnsRecord`, and removed before it
+//! goes, however often the service fails.
+//!
+//! ```text
+//! cargo run --bin finalizer_external
+//! ```
+//!
+//! It serves a cluster and the DNS service of its own, creates a record and deletes it, tells what
+//! happens, and ends by itself.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{from_value, json};
+use windlass::api::Condition;
+use windlass::error::BoxError;
+use windlass::local::LocalCluster;
+use windlass::prelude::*;
+
+const PAUSE: Duration = Duration::from_millis(100);
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A name in the DNS, and where it leads.
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+pub struct DnsRecord {
+    metadata: ObjectMeta,
+    spec: DnsRecordSpec,
+    status: Option<DnsRecordStatus>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct DnsRecordSpec {
+    host: String,
+    address: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct DnsRecordStatus {
+    conditions: Conditions,
+}
+
+/// The service outside: knows nothing of Kubernetes, and answers every second call only.
+#[derive(Clone, Default)]
+pub struct Dns {
+    state: Arc<Mutex<DnsState>>,
+}
+
+#[derive(Default)]
+struct DnsState {
+    calls: u64,
+    records: BTreeMap<String, String>,
+}
+
+impl Dns {
+    fn call<T>(&self, what: impl FnOnce(&mut DnsState) -> T) -> std::result::Result<T, BoxError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.calls += 1;
+        match state.calls % 2 {
+            1 => Err("the DNS service is not available".into()),
+            _ => Ok(what(&mut state)),
+        }
+    }
+
+    /// Makes `host` lead to `address`, whatever it did before.
+    fn put(&self, host: &str, address: &str) -> std::result::Result<(), BoxError> {
+        self.call(|dns| drop(dns.records.insert(host.to_owned(), address.to_owned())))
+    }
+
+    /// Makes `host` lead nowhere; it is no error when it does not lead anywhere.
+    fn remove(&self, host: &str) -> std::result::Result<(), BoxError> {
+        self.call(|dns| drop(dns.records.remove(host)))
+    }
+
+    fn records(&self) -> usize {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).records.len()
+    }
+}
+
+/// The finalizer is on every record before `reconcile` sees it for the first time, so nothing is
+/// made outside that would not be cleaned up. It is taken off when `cleanup` has succeeded.
+#[derive(Controller)]
+#[controller(for = DnsRecord, finalizer = "example.dev/dns")]
+struct Records {
+    dns: Dns,
+}
+
+impl Reconciler for Records {
+    type Object = DnsRecord;
+
+    async fn reconcile(&self, record: &DnsRecord, cx: &Context<Self>) -> Result {
+        // Repeatable: after an error, and after every restart, it is called again.
+        self.dns.put(&record.spec.host, &record.spec.address)?;
+        println!("{}: {} leads to {}", record.key(), record.spec.host, record.spec.address);
+        cx.set_condition(met("Ready", "Published", &record.spec.host)).await?;
+        // Nobody tells when somebody changes the DNS by hand.
+        Ok(Action::requeue_after(Duration::from_secs(300)))
+    }
+}
+
+impl Finalize for Records {
+    async fn cleanup(&self, record: &DnsRecord, _: &Context<Self>) -> Result<()> {
+        // An error keeps the finalizer on, and with it the object: it is tried again with backoff.
+        if let Err(error) = self.dns.remove(&record.spec.host) {
+            println!("{}: cannot clean up yet: {error}", record.key());
+            return Err(error.into());
+        }
+        println!("{}: {} leads nowhere", record.key(), record.spec.host);
+        Ok(())
+    }
+}
+
+/// The operator, for `main` and for tests.
+fn operator(client: Client, dns: Dns) -> Manager {
+    Manager::new(client).install::<DnsRecord>().controller(Records { dns })
+}
+
+async fn run() -> std::result::Result<(), BoxError> {
+    let cluster = LocalCluster::start("finalizer-external").await?;
+    let client = cluster.client();
+    let shop: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
+    client.all().create(&shop).await?;
+    let dns = Dns::default();
+    let manager = operator(client.clone(), dns.clone());
+    let running =
+        manager.without_leader_election().without_health().without_metrics().start();
+
+    let records = client.namespace::<DnsRecord>("shop");
+    let spec = DnsRecordSpec { host: "www.example".into(), address: "192.0.2.1".into() };
+    let home = DnsRecord::new("home", spec);
+    // The operator installs the kind first.
+    let home = loop {
+        match records.create(&home).await {
+            Err(error) if error.code() == Some(404) => tokio::time::sleep(PAUSE).await,
+            created => break created?,
+        }
+    };
+    records.wait_for("home", &Condition::is("Ready", "True"), PATIENCE).await?;
+    println!("records outside: {}", dns.records());
+    records.delete("home").await?;
+    records.wait_deleted("home", home.uid(), PATIENCE).await?;
+    println!("records outside: {}", dns.records());
+    running.stop();
+    running.join().await?;
+    println!("done");
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass::testing::TestCluster;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_record_outside_outlives_its_object_by_no_failure_of_the_service() {
+        let cluster = TestCluster::start().await;
+        cluster.install::<DnsRecord>().await;
+        let dns = Dns::default();
+        let running = cluster.spawn(operator(cluster.client(), dns.clone()));
+        let records = cluster.client().namespace::<DnsRecord>(cluster.namespace());
+        for name in ["a", "b", "c"] {
+            let host = format!("{name}.example");
+            let spec = DnsRecordSpec { host, address: "192.0.2.1".to_owned() };
+            records.create(&DnsRecord::new(name, spec)).await.unwrap();
+        }
+        running.settled().await;
+        assert_eq!(dns.records(), 3);
+        records.delete("b").await.unwrap();
+        running.settled().await;
+        assert!(records.get_opt("b").await.unwrap().is_none());
+        assert_eq!(dns.records(), 2);
+        running.stop().await;
+    }
+}

@@ -1,0 +1,105 @@
+//! An operator for some namespaces: it caches, watches and needs permissions for these alone.
+//!
+//! ```text
+//! cargo run --bin multi_namespace
+//! ```
+//!
+//! It serves a cluster of its own with three teams and reconciles the ConfigMaps of two. A ConfigMap
+//! says in which other ConfigMap of its namespace its greeting stands: an index finds whom a change of
+//! that one concerns, in its own namespace only. The program plays the teams, and ends by itself.
+
+use std::process::ExitCode;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use serde_json::{from_value, json};
+use tokio::sync::mpsc;
+use windlass::api::Patch;
+use windlass::error::BoxError;
+use windlass::local::LocalCluster;
+use windlass::prelude::*;
+
+/// The name of the ConfigMap that a ConfigMap reads its greeting from.
+const BY_SOURCE: Index<ConfigMap, String> = Index::on_path("source", &["data", "greetingFrom"]);
+
+struct Greetings {
+    told: mpsc::Sender<String>,
+}
+
+impl Reconciler for Greetings {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
+        let data = |map: &ConfigMap, key: &str| map.data.as_ref()?.get(key).cloned();
+        let Some(source) = data(map, "greetingFrom") else { return Ok(Action::done()) };
+        // The same name in the object's own namespace; the other team's is never seen.
+        let source = cx.store().get(&ObjectKey::new(cx.object().namespace(), &source));
+        let source = source.and_then(|source| source.get().ok());
+        let greeting = source.and_then(|source| data(&source, "text"));
+        self.told.send(format!("{}: {greeting:?}", map.key())).await?;
+        Ok(Action::done())
+    }
+}
+
+/// The operator of these teams; `manifests` grants Roles in their namespaces.
+fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manager {
+    let wiring = Wiring::new().watches_by::<ConfigMap, _>(BY_SOURCE);
+    Manager::new(client)
+        .namespaces(teams.iter().copied())
+        .without_leader_election()
+        .without_health()
+        .without_metrics()
+        .without_signals()
+        .controller_with(Greetings { told }, wiring)
+}
+
+async fn run() -> std::result::Result<(), BoxError> {
+    let cluster = LocalCluster::start("multi-namespace").await?;
+    let client = cluster.client();
+    // Team c comes first, and is not told: nobody watches its namespace.
+    for team in ["team-c", "team-a", "team-b"] {
+        let namespace: Namespace = from_value(json!({ "metadata": { "name": team } }))?;
+        client.all().create(&namespace).await?;
+        let text =
+            json!({ "metadata": { "name": "texts" }, "data": { "text": format!("hello {team}") } });
+        let page = json!({ "metadata": { "name": "page" }, "data": { "greetingFrom": "texts" } });
+        let maps = client.namespace::<ConfigMap>(team);
+        maps.create(&from_value(text)?).await?;
+        maps.create(&from_value(page)?).await?;
+    }
+    let (told, mut lines) = mpsc::channel(16);
+    let running = operator(client.clone(), &["team-a", "team-b"], told).start();
+    let mut until = async |parts: &[&str]| {
+        let mut left = parts.to_vec();
+        while let Some(line) = lines.recv().await {
+            println!("{line}");
+            left.retain(|part| !line.contains(part));
+            if left.is_empty() {
+                return;
+            }
+        }
+    };
+
+    until(&["team-a/page: Some(\"hello team-a\")", "team-b/page: Some(\"hello team-b\")"]).await;
+    // What team b writes concerns team b.
+    for team in ["team-c", "team-b"] {
+        let patch = Patch::Merge(json!({ "data": { "text": "good evening" } }));
+        client.namespace::<ConfigMap>(team).patch("texts", patch).await?;
+    }
+    until(&["team-b/page: Some(\"good evening\")"]).await;
+    drop(lines);
+    running.stop();
+    running.join().await?;
+    println!("done");
+    Ok(())
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

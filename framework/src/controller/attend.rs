@@ -1,0 +1,348 @@
+//! A long-lived task for each object: a watchdog, a poller, a connection that an object needs for as
+//! long as it lives.
+//!
+//! The task of an object starts after its first successful reconcile, is told of each version that is
+//! reconciled, and is called off and waited for before the object's clean-up runs, when the object is
+//! gone, and when the controller stops or loses its lease. A task that fails or panics is started
+//! again with backoff and disturbs nothing else.
+//!
+//! Absent: state. After a restart or a change of leaders every task starts anew.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use super::context::Reach;
+use super::{Reconciler, Result};
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::events::EventKind;
+use crate::metrics::{CounterSeries, GaugeSeries, names};
+use crate::panics::{caught, panic_text};
+use crate::resource::{ObjectKey, ObjectRef, Resource};
+use crate::seams::Seams;
+use crate::store::{Cached, Invalid};
+use crate::workqueue::RetryPolicy;
+
+/// A task that was called off is given so long to end; then it is dropped.
+const END_LIMIT: Duration = Duration::from_secs(10);
+/// The first restart waits at most so long; the bound doubles up to the longest.
+const FIRST_RESTART: Duration = Duration::from_secs(1);
+const LONGEST_RESTART: Duration = Duration::from_secs(300);
+
+/// Runs a task beside each object, for as long as the object lives; wired by
+/// [`Wiring::task_per_object`](super::Wiring::task_per_object).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no task per object",
+    note = "implement `windlass::controller::Attend`: `async fn attend(&self, task)`"
+)]
+pub trait Attend: Reconciler {
+    /// The task of one object. It should end soon once [`Attendance::cancelled`] says so; 10 s later
+    /// it is dropped. When it returns `Ok` the object has no task any more until the controller
+    /// starts again; after an error or a panic it is started again with backoff (1 s to 5 min).
+    ///
+    /// # Cancel safety
+    /// The future is dropped when it does not end in time.
+    fn attend(&self, task: Attendance<Self>) -> impl Future<Output = Result<()>> + Send;
+}
+
+/// What the task of one object can do and know.
+pub struct Attendance<C: Reconciler> {
+    reach: Arc<Reach>,
+    latest: watch::Receiver<Cached<C::Object>>,
+    key: ObjectKey,
+    stop: CancellationToken,
+}
+
+impl<C: Reconciler> fmt::Debug for Attendance<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attendance")
+            .field("controller", &self.reach.controller)
+            .field("object", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<C: Reconciler> Attendance<C> {
+    /// The object's key.
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// The version that was reconciled last.
+    ///
+    /// # Errors
+    /// [`Invalid`] when it does not decode.
+    pub fn object(&self) -> std::result::Result<Arc<C::Object>, Invalid> {
+        self.latest.borrow().get()
+    }
+
+    /// Waits for a version that this method did not announce before; several at once are announced
+    /// as one. False when the task should end: `while task.changed().await { … }`.
+    ///
+    /// # Cancel safety
+    /// Safe: nothing is missed when it is dropped.
+    pub async fn changed(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => false,
+            told = self.latest.changed() => told.is_ok(),
+        }
+    }
+
+    /// Waits until the task should end.
+    ///
+    /// # Cancel safety
+    /// Safe.
+    pub async fn cancelled(&self) {
+        self.stop.cancelled().await;
+    }
+
+    /// Cancelled when the task should end.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.stop
+    }
+
+    /// Has the object reconciled soon.
+    pub fn requeue(&self) {
+        self.reach.queue.add(self.key.clone());
+    }
+
+    /// Reports an Event about the object; as [`Context::event`](super::Context::event).
+    pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
+        let uid = Some(self.latest.borrow().head().uid().to_owned());
+        let object = ObjectRef { info: self.reach.info.clone(), key: self.key.clone(), uid };
+        self.reach.recorder.event(&object, kind, reason, note);
+    }
+
+    /// The controller's client, gated by leadership. No grant is checked at compile time: what you
+    /// use it for has to stand in `can(…)` to be in the manifest.
+    pub fn client(&self) -> &Client {
+        &self.reach.client
+    }
+
+    /// Time, as the whole operator sees it.
+    pub fn clock(&self) -> &Clock {
+        &self.reach.seams.clock
+    }
+
+    /// Randomness, as the whole operator draws it.
+    pub fn entropy(&self) -> &Entropy {
+        &self.reach.seams.entropy
+    }
+}
+
+/// A boxed task.
+type Attended<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
+
+/// How the task of a controller's objects is made.
+pub(super) type MakeTask<C> = for<'a> fn(&'a C, Attendance<C>) -> Attended<'a>;
+
+pub(super) fn boxed<C: Attend>(controller: &C, task: Attendance<C>) -> Attended<'_> {
+    Box::pin(controller.attend(task))
+}
+
+/// One object's task, running or ended by itself.
+struct Task<K> {
+    uid: String,
+    stop: CancellationToken,
+    latest: watch::Sender<Cached<K>>,
+    handle: JoinHandle<()>,
+}
+
+/// The tasks of one run of a controller.
+pub(super) struct Tasks<C: Reconciler> {
+    controller: Arc<C>,
+    make: MakeTask<C>,
+    reach: Arc<Reach>,
+    stop: Arc<CancellationToken>,
+    running: GaugeSeries,
+    restarts: CounterSeries,
+    tasks: Mutex<BTreeMap<ObjectKey, Task<C::Object>>>,
+}
+
+impl<C: Reconciler> Tasks<C> {
+    pub(super) fn new(
+        controller: Arc<C>,
+        make: MakeTask<C>,
+        reach: Arc<Reach>,
+        stop: Arc<CancellationToken>,
+    ) -> Self {
+        let metrics = &reach.seams.metrics;
+        let running = metrics.gauge(&names::OBJECT_TASKS, &[&reach.controller]);
+        let restarts = metrics.counter(&names::OBJECT_TASK_RESTARTS, &[&reach.controller]);
+        let tasks = Mutex::default();
+        Self { controller, make, reach, stop, running, restarts, tasks }
+    }
+
+    /// This version was reconciled: its task starts, or is told.
+    pub(super) async fn reconciled(&self, object: &Cached<C::Object>) {
+        let uid = object.head().uid().to_owned();
+        let known = self.tasks.lock().get(object.key()).map(|task| task.uid == uid);
+        match known {
+            Some(true) => {
+                if let Some(task) = self.tasks.lock().get(object.key()) {
+                    task.latest.send_replace(object.clone());
+                }
+                return;
+            }
+            // The task of a predecessor of the same name.
+            Some(false) => self.end(object.key()).await,
+            None => {}
+        }
+        if !self.stop.is_cancelled() {
+            self.start(uid, object);
+        }
+    }
+
+    fn start(&self, uid: String, object: &Cached<C::Object>) {
+        let (latest, receiver) = watch::channel(object.clone());
+        let stop = self.stop.child_token();
+        let key = object.key().clone();
+        let supervisor = Supervisor {
+            controller: Arc::clone(&self.controller),
+            make: self.make,
+            seams: self.reach.seams.clone(),
+            restarts: self.restarts.clone(),
+            _running: Running::new(&self.running),
+        };
+        let task = Attendance {
+            reach: Arc::clone(&self.reach),
+            latest: receiver,
+            key: key.clone(),
+            stop: stop.clone(),
+        };
+        let span = tracing::info_span!(
+            "object_task",
+            controller = %self.reach.controller,
+            namespace = key.namespace().unwrap_or_default(),
+            name = key.name(),
+        );
+        let handle = tokio::spawn(supervisor.run(task).instrument(span));
+        self.tasks.lock().insert(key, Task { uid, stop, latest, handle });
+    }
+
+    /// Calls the task of an object off and waits for it, at most 10 s.
+    pub(super) async fn end(&self, key: &ObjectKey) {
+        let Some(task) = self.tasks.lock().remove(key) else { return };
+        task.stop.cancel();
+        self.gone(key, task.handle, END_LIMIT).await;
+    }
+
+    /// Calls all tasks off and waits for them, all together at most `limit`; true when they ended by
+    /// themselves.
+    pub(super) async fn end_all(&self, limit: Duration) -> bool {
+        let tasks = std::mem::take(&mut *self.tasks.lock());
+        tasks.values().for_each(|task| task.stop.cancel());
+        let clock = &self.reach.seams.clock;
+        let deadline = clock.after(limit.min(END_LIMIT));
+        let mut all_ended = true;
+        for (key, task) in tasks {
+            let left = deadline.saturating_duration_since(clock.now());
+            all_ended &= self.gone(&key, task.handle, left).await;
+        }
+        all_ended
+    }
+
+    async fn gone(&self, key: &ObjectKey, mut handle: JoinHandle<()>, limit: Duration) -> bool {
+        if self.reach.seams.clock.within(limit, &mut handle).await.is_some() {
+            return true;
+        }
+        tracing::warn!(
+            controller = %self.reach.controller,
+            object = %key,
+            "the task of an object was called off and did not end; it is dropped"
+        );
+        handle.abort();
+        false
+    }
+}
+
+impl<C: Reconciler> Drop for Tasks<C> {
+    /// Of a run that was dropped nothing goes on.
+    fn drop(&mut self) {
+        for task in self.tasks.lock().values() {
+            task.stop.cancel();
+            task.handle.abort();
+        }
+    }
+}
+
+/// Counts one task as running.
+struct Running(GaugeSeries);
+
+impl Running {
+    fn new(gauge: &GaugeSeries) -> Self {
+        gauge.add(1.0);
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.add(-1.0);
+    }
+}
+
+/// Starts one object's task, again and again if need be.
+struct Supervisor<C: Reconciler> {
+    controller: Arc<C>,
+    make: MakeTask<C>,
+    seams: Seams,
+    restarts: CounterSeries,
+    _running: Running,
+}
+
+impl<C: Reconciler> Supervisor<C> {
+    async fn run(self, task: Attendance<C>) {
+        let policy = RetryPolicy::forever().between(FIRST_RESTART, LONGEST_RESTART);
+        let mut failures = 0;
+        loop {
+            let began = self.seams.clock.now();
+            // The call, too, is code that may panic.
+            let attending = async { (self.make)(&self.controller, task.another()).await };
+            let why = match caught(attending).await {
+                Ok(Ok(())) => return,
+                Ok(Err(failure)) => failure.to_string(),
+                Err(panic) => format!("it panicked: {}", panic_text(&*panic)),
+            };
+            if task.stop.is_cancelled() {
+                tracing::debug!(error = why, "the task of an object failed while it ended");
+                return;
+            }
+            let ran = self.seams.clock.now().saturating_duration_since(began);
+            failures = if ran >= LONGEST_RESTART { 1 } else { failures + 1 };
+            let bound = policy.bound(failures).unwrap_or(LONGEST_RESTART);
+            let again_in = bound / 2 + self.seams.entropy.jitter(bound / 2);
+            tracing::warn!(error = why, failures, ?again_in, "the task of an object failed");
+            tokio::select! {
+                biased;
+                () = task.stop.cancelled() => return,
+                () = self.seams.clock.sleep(again_in) => self.restarts.count(1),
+            }
+        }
+    }
+}
+
+impl<C: Reconciler> Attendance<C>
+where
+    C::Object: Resource,
+{
+    /// The same for the next start, which has seen the version that is current then.
+    fn another(&self) -> Self {
+        let mut latest = self.latest.clone();
+        latest.mark_unchanged();
+        let (reach, stop) = (Arc::clone(&self.reach), self.stop.clone());
+        Self { reach, latest, key: self.key.clone(), stop }
+    }
+}

@@ -1,0 +1,248 @@
+//! What changed in an object since its last successful reconcile.
+//!
+//! A reconciler compares what is with what should be, and needs no history for it. Some work is
+//! expensive enough to be left out when nothing that concerns it changed: for that a controller that
+//! asks ([`Wiring::track_changes`](super::Wiring::track_changes)) has the last reconciled state of
+//! each object kept, within a bound.
+//!
+//! Absent: durable memory. After a restart, after leadership changed hands, and for objects that did
+//! not fit, nothing is known, and everything has to be taken as changed.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::resource::{ObjectKey, Resource};
+use crate::store::{Cached, Invalid};
+
+/// What an entry costs beside the object's bytes, by and large.
+const ENTRY: usize = 256;
+/// What the API server keeps about each write; nobody asked for it.
+const SERVER_FIELDS: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
+
+/// An object at its last successful reconcile, and now.
+pub struct Changes<K> {
+    old: Cached<K>,
+    new: Cached<K>,
+    /// Both without what the API server keeps for itself.
+    values: Box<(Value, Value)>,
+}
+
+impl<K> fmt::Debug for Changes<K> {
+    /// Names what changed and shows no values: the object may be a Secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes").field("paths", &self.paths()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Resource> Changes<K> {
+    pub(super) fn between(old: Cached<K>, new: Cached<K>) -> Self {
+        let values = Box::new((content(&old.raw()), content(&new.raw())));
+        Self { old, new, values }
+    }
+
+    /// As it was at its last successful reconcile.
+    ///
+    /// # Errors
+    /// Never in practice: it was decoded then.
+    pub fn old(&self) -> Result<Arc<K>, Invalid> {
+        self.old.get()
+    }
+
+    /// As it is now.
+    ///
+    /// # Errors
+    /// Never in practice: it is what is being reconciled.
+    pub fn new(&self) -> Result<Arc<K>, Invalid> {
+        self.new.get()
+    }
+}
+
+impl<K> Changes<K> {
+    /// Did nothing change? So it is after a resync, or when a child woke the object.
+    pub fn is_empty(&self) -> bool {
+        self.values.0 == self.values.1
+    }
+
+    /// Did anything change at or below `path`, as `spec.replicas`? Names are separated by dots; one
+    /// that contains dots is quoted: `metadata.labels."app.kubernetes.io/name"`.
+    pub fn touches(&self, path: &str) -> bool {
+        let names = names(path);
+        let at = |value: &Value| {
+            names.iter().try_fold(value.clone(), |value, name| value.get(name).cloned())
+        };
+        at(&self.values.0) != at(&self.values.1)
+    }
+
+    /// The paths that changed, each as deep as it goes, in order: `spec.replicas`,
+    /// `metadata.labels."app.kubernetes.io/name"`. A list that differs is named as a whole. What the
+    /// API server keeps for itself (`resourceVersion`, `generation`) is left out; the status and what
+    /// this controller wrote is not.
+    pub fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        differing("", &self.values.0, &self.values.1, &mut paths);
+        paths
+    }
+}
+
+/// The object without what the API server keeps for itself.
+fn content(raw: &[u8]) -> Value {
+    let mut value: Value = serde_json::from_slice(raw).unwrap_or_default();
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|name, _| !SERVER_FIELDS.contains(&name.as_str()));
+    }
+    value
+}
+
+fn differing(path: &str, old: &Value, new: &Value, paths: &mut Vec<String>) {
+    if old == new {
+        return;
+    }
+    let (Value::Object(before), Value::Object(after)) = (old, new) else {
+        paths.push(path.to_owned());
+        return;
+    };
+    let mut members: BTreeMap<&String, (&Value, &Value)> =
+        before.iter().map(|(name, value)| (name, (value, &Value::Null))).collect();
+    for (name, value) in after {
+        members.entry(name).or_insert((&Value::Null, value)).1 = value;
+    }
+    for (name, (old, new)) in members {
+        differing(&joined(path, name), old, new, paths);
+    }
+}
+
+fn joined(path: &str, name: &str) -> String {
+    let mut joined = path.to_owned();
+    if !joined.is_empty() {
+        joined.push('.');
+    }
+    if name.contains('.') {
+        // Writing to a string does not fail.
+        let _ = write!(joined, "\"{name}\"");
+    } else {
+        joined.push_str(name);
+    }
+    joined
+}
+
+/// The names of a path.
+fn names(path: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut is_quoted = false;
+    for letter in path.chars() {
+        match letter {
+            '"' => is_quoted = !is_quoted,
+            '.' if !is_quoted => names.push(String::new()),
+            _ => names.last_mut().into_iter().for_each(|name| name.push(letter)),
+        }
+    }
+    names
+}
+
+/// The last reconciled state of objects, within a number of bytes: the one that was reconciled
+/// longest ago makes room.
+pub(super) struct Kept<K> {
+    limit: usize,
+    inner: Mutex<Inner<K>>,
+}
+
+struct Inner<K> {
+    objects: BTreeMap<ObjectKey, Entry<K>>,
+    ages: BTreeMap<u64, ObjectKey>,
+    next: u64,
+    bytes: usize,
+}
+
+struct Entry<K> {
+    age: u64,
+    bytes: usize,
+    object: Cached<K>,
+}
+
+impl<K: Resource> Kept<K> {
+    pub(super) fn new(limit: usize) -> Self {
+        let (objects, ages) = (BTreeMap::new(), BTreeMap::new());
+        Self { limit, inner: Mutex::new(Inner { objects, ages, next: 0, bytes: 0 }) }
+    }
+
+    /// The state of `now` at its last successful reconcile.
+    pub(super) fn before(&self, now: &Cached<K>) -> Option<Cached<K>> {
+        let inner = self.inner.lock();
+        let entry = inner.objects.get(now.key())?;
+        (entry.object.head().uid() == now.head().uid()).then(|| entry.object.clone())
+    }
+
+    /// This state was reconciled.
+    pub(super) fn reconciled(&self, object: &Cached<K>) {
+        let bytes = object.raw().len() + ENTRY;
+        let mut inner = self.inner.lock();
+        inner.remove(object.key());
+        if bytes > self.limit {
+            return;
+        }
+        while inner.bytes + bytes > self.limit {
+            let Some((_, oldest)) = inner.ages.pop_first() else { break };
+            inner.remove(&oldest);
+        }
+        inner.next += 1;
+        let age = inner.next;
+        inner.ages.insert(age, object.key().clone());
+        inner.bytes += bytes;
+        inner.objects.insert(object.key().clone(), Entry { age, bytes, object: object.clone() });
+    }
+
+    /// The object is gone.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        self.inner.lock().remove(key);
+    }
+}
+
+impl<K> Inner<K> {
+    fn remove(&mut self, key: &ObjectKey) {
+        if let Some(entry) = self.objects.remove(key) {
+            self.ages.remove(&entry.age);
+            self.bytes -= entry.bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn paths(old: Value, new: Value) -> Vec<String> {
+        let mut paths = Vec::new();
+        differing("", &old, &new, &mut paths);
+        paths
+    }
+
+    #[test]
+    fn each_changed_path_is_named_as_deep_as_it_goes() {
+        let old = json!({ "spec": { "a": 1, "b": { "c": 2 }, "l": [1] }, "gone": true });
+        let new = json!({ "spec": { "a": 1, "b": { "c": 3, "d": 4 }, "l": [2] } });
+        assert_eq!(paths(old, new), ["gone", "spec.b.c", "spec.b.d", "spec.l"]);
+        let (old, new) = (json!({ "l": { "a.b/c": "x" } }), json!({ "l": {} }));
+        assert_eq!(paths(old, new), ["l.\"a.b/c\""]);
+    }
+
+    #[test]
+    fn a_path_is_read_as_it_is_written() {
+        assert_eq!(names("spec.replicas"), ["spec", "replicas"]);
+        assert_eq!(names("metadata.labels.\"a.b/c\""), ["metadata", "labels", "a.b/c"]);
+    }
+
+    #[test]
+    fn what_the_api_server_keeps_for_itself_is_no_change() {
+        let of = |version: u32| {
+            let text = format!(r#"{{"metadata":{{"name":"a","resourceVersion":"{version}"}}}}"#);
+            content(text.as_bytes())
+        };
+        assert_eq!(of(1), of(2));
+    }
+}

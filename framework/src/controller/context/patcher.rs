@@ -1,0 +1,111 @@
+//! Changing a copy within a reconcile: what is sent is shown to the next one.
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use crate::api::Patcher;
+use crate::controller::expectations::What;
+use crate::controller::{Context, Reconciler};
+use crate::error::Error;
+use crate::rbac::{Can, verbs};
+use crate::resource::{Resource, ResourceExt, Whole};
+
+/// A copy of an object, to be changed as one likes; [`send`](Self::send) sends what differs. As
+/// [`Patcher`], and the caches show what was written.
+pub struct ContextPatcher<'a, C: Reconciler, K> {
+    cx: &'a Context<C>,
+    patcher: Patcher<K>,
+    is_own: bool,
+}
+
+impl<C: Reconciler, K: Resource> fmt::Debug for ContextPatcher<'_, C, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ContextPatcher").field(&self.patcher).finish()
+    }
+}
+
+impl<C: Reconciler, K> Deref for ContextPatcher<'_, C, K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        &self.patcher
+    }
+}
+
+impl<C: Reconciler, K> DerefMut for ContextPatcher<'_, C, K> {
+    fn deref_mut(&mut self) -> &mut K {
+        &mut self.patcher
+    }
+}
+
+impl<C: Reconciler> Context<C> {
+    /// A copy of the reconciled object to be changed, its status too; what was changed is sent by
+    /// [`ContextPatcher::send`], as at most two patches.
+    ///
+    /// ```
+    /// # use windlass::controller::{Action, Context, Reconciler, Result};
+    /// # use k8s_openapi::api::core::v1::Node;
+    /// # struct Nodes;
+    /// # impl Reconciler for Nodes {
+    /// #     type Object = Node;
+    /// async fn reconcile(&self, node: &Node, cx: &Context<Self>) -> Result {
+    ///     let mut node = cx.patcher();
+    ///     node.spec.get_or_insert_default().unschedulable = Some(true);
+    ///     node.metadata.annotations.get_or_insert_default().remove("example.dev/drain");
+    ///     node.send().await?;
+    ///     Ok(Action::done())
+    /// }
+    /// # }
+    /// ```
+    pub fn patcher(&self) -> ContextPatcher<'_, C, C::Object>
+    where
+        C::Object: Whole,
+    {
+        let patcher = self.own_api().patcher(&self.object);
+        ContextPatcher { cx: self, patcher, is_own: true }
+    }
+
+    /// A copy of another object to be changed, as [`patcher`](Self::patcher).
+    pub fn patcher_of<K: Whole>(&self, object: &K) -> ContextPatcher<'_, C, K>
+    where
+        C: Can<verbs::Patch, K>,
+    {
+        let patcher = match object.namespace() {
+            Some(namespace) => self.reach.client.namespace(namespace).patcher(object),
+            None => self.reach.client.all().patcher(object),
+        };
+        ContextPatcher { cx: self, patcher, is_own: false }
+    }
+}
+
+impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
+    /// As [`Patcher::unlocked`].
+    #[must_use]
+    pub fn unlocked(self) -> Self {
+        Self { patcher: self.patcher.unlocked(), ..self }
+    }
+
+    /// As [`Patcher::is_changed`].
+    pub fn is_changed(&self) -> bool {
+        self.patcher.is_changed()
+    }
+
+    /// As [`Patcher::send`]: sends what was changed, if anything was; true when it was. The next
+    /// reconcile sees it, and is not woken by it when the object is the reconciled one.
+    ///
+    /// # Errors
+    /// As [`Patcher::send`]. Also a write to the object by other methods of the context, since the
+    /// copy was made, is a conflict: its version is another by now.
+    pub async fn send(&mut self) -> Result<bool, Error> {
+        let (cx, is_own) = (self.cx, self.is_own);
+        self.patcher
+            .send_telling(|from, written| {
+                if is_own {
+                    cx.wrote_upon(from, written);
+                } else {
+                    cx.wrote(What::Changed, written);
+                }
+            })
+            .await
+    }
+}

@@ -1,0 +1,176 @@
+//! The last error of each object, for debug dumps and for telling a new failure from a repeated one.
+//!
+//! Bounded: of very many failing objects the newest are known.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+
+use crate::events::shorten;
+use crate::resource::ObjectKey;
+
+/// Objects whose last error is kept.
+const LIMIT: usize = 256;
+/// Bytes kept of an error's text.
+const TEXT_LIMIT: usize = 1024;
+
+/// The last error of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastError {
+    /// The object.
+    pub key: ObjectKey,
+    /// What it said; cut at 1 kB.
+    pub text: String,
+    /// When it was last told.
+    pub at: Timestamp,
+    /// Failures in a row, this one included.
+    pub count: u64,
+    /// Is it not retried any more, or only slowly?
+    pub gave_up: bool,
+    /// Was the object reconciled since?
+    pub is_over: bool,
+}
+
+/// What is new about a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Noted {
+    /// Failures in a row.
+    pub(super) count: u64,
+    /// Is it the first in a row, or does it say something else than the one before?
+    pub(super) is_news: bool,
+    /// Had it been given up before?
+    pub(super) had_given_up: bool,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    errors: BTreeMap<ObjectKey, (u64, LastError)>,
+    /// The keys by age.
+    ages: BTreeMap<u64, ObjectKey>,
+    next: u64,
+}
+
+/// The last errors of a controller's objects.
+#[derive(Debug, Default)]
+pub(super) struct LastErrors {
+    inner: Mutex<Inner>,
+    /// So that reconciles which never fail take no lock.
+    is_used: AtomicBool,
+}
+
+impl LastErrors {
+    /// A reconcile of `key` failed.
+    pub(super) fn note(&self, key: &ObjectKey, text: String, at: Timestamp) -> Noted {
+        self.is_used.store(true, Ordering::Relaxed);
+        let text = shorten(text, TEXT_LIMIT);
+        let mut inner = self.inner.lock();
+        let before = inner.remove(key).filter(|before| !before.is_over);
+        let noted = Noted {
+            count: before.as_ref().map_or(0, |before| before.count) + 1,
+            is_news: before.as_ref().is_none_or(|before| before.text != text),
+            had_given_up: before.is_some_and(|before| before.gave_up),
+        };
+        let (key, gave_up) = (key.clone(), noted.had_given_up);
+        let count = noted.count;
+        inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
+        noted
+    }
+
+    /// The object is not retried any more, or only slowly.
+    pub(super) fn gave_up(&self, key: &ObjectKey) {
+        if let Some((_, error)) = self.inner.lock().errors.get_mut(key) {
+            error.gave_up = true;
+        }
+    }
+
+    /// A reconcile of `key` succeeded.
+    pub(super) fn succeeded(&self, key: &ObjectKey) {
+        if self.is_used.load(Ordering::Relaxed)
+            && let Some((_, error)) = self.inner.lock().errors.get_mut(key)
+        {
+            (error.is_over, error.gave_up) = (true, false);
+        }
+    }
+
+    /// The object is gone.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        if self.is_used.load(Ordering::Relaxed) {
+            self.inner.lock().remove(key);
+        }
+    }
+
+    /// What is known, the newest first.
+    pub(super) fn snapshot(&self) -> Vec<LastError> {
+        let inner = self.inner.lock();
+        let newest = inner.ages.values().rev();
+        newest.filter_map(|key| inner.errors.get(key)).map(|(_, error)| error.clone()).collect()
+    }
+
+    /// The last error of one object that was not reconciled since.
+    pub(super) fn of(&self, key: &ObjectKey) -> Option<LastError> {
+        let inner = self.inner.lock();
+        let (_, error) = inner.errors.get(key)?;
+        (!error.is_over).then(|| error.clone())
+    }
+}
+
+impl Inner {
+    fn remove(&mut self, key: &ObjectKey) -> Option<LastError> {
+        let (age, error) = self.errors.remove(key)?;
+        self.ages.remove(&age);
+        Some(error)
+    }
+
+    fn insert(&mut self, error: LastError) {
+        self.next += 1;
+        self.ages.insert(self.next, error.key.clone());
+        self.errors.insert(error.key.clone(), (self.next, error));
+        if self.errors.len() > LIMIT
+            && let Some((_, oldest)) = self.ages.pop_first()
+        {
+            self.errors.remove(&oldest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey::new(Some("shop"), name)
+    }
+
+    #[test]
+    fn a_failure_is_news_when_it_is_the_first_or_says_something_else() {
+        let (errors, at) = (LastErrors::default(), Timestamp::UNIX_EPOCH);
+        let note = |text: &str| {
+            let noted = errors.note(&key("home"), text.into(), at);
+            (noted.is_news, noted.count)
+        };
+        assert_eq!(note("away"), (true, 1));
+        assert_eq!(note("away"), (false, 2));
+        assert_eq!(note("broken"), (true, 3));
+        errors.succeeded(&key("home"));
+        assert_eq!(errors.of(&key("home")), None);
+        assert!(errors.snapshot()[0].is_over);
+        assert!(errors.note(&key("home"), "broken".into(), at).is_news);
+    }
+
+    #[test]
+    fn the_newest_of_very_many_are_kept() {
+        let (errors, at) = (LastErrors::default(), Timestamp::UNIX_EPOCH);
+        for n in 0..3 * LIMIT {
+            errors.note(&key(&n.to_string()), "away".into(), at);
+        }
+        errors.note(&key("600"), "x".repeat(5000), at);
+        let all = errors.snapshot();
+        assert_eq!((all.len(), all[0].key.name()), (LIMIT, "600"));
+        assert!(all[0].text.len() <= TEXT_LIMIT);
+        errors.forget(&key("600"));
+        assert_eq!(errors.snapshot().len(), LIMIT - 1);
+        assert_eq!(errors.inner.lock().ages.len(), LIMIT - 1);
+    }
+}

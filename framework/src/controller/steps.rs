@@ -1,0 +1,232 @@
+//! A reconcile that is composed of named steps.
+//!
+//! Each step is a future, of the reconciler itself or of a part that several share. They run one
+//! after the other; a step may end the reconcile, an error names the step that failed, and a
+//! condition may tell how each went:
+//!
+//! ```
+//! # use windlass::controller::{Action, Context, Flow, Reconciler, Result, Steps};
+//! # use k8s_openapi::api::core::v1::ConfigMap;
+//! # struct Sites;
+//! # impl Sites {
+//! #     async fn certificate(&self, _: &ConfigMap) -> Result<Flow> { Ok(Flow::Continue) }
+//! #     async fn service(&self, _: &ConfigMap) -> Result<()> { Ok(()) }
+//! #     async fn dns(&self, _: &ConfigMap) -> Result<Action> { Ok(Action::done()) }
+//! # }
+//! impl Reconciler for Sites {
+//!     type Object = ConfigMap;
+//!
+//!     async fn reconcile(&self, site: &ConfigMap, cx: &Context<Self>) -> Result {
+//!         Steps::new(cx)
+//!             .step("certificate", self.certificate(site)).condition("CertificateReady")
+//!             .step("service", self.service(site))
+//!             .step("dns", self.dns(site))
+//!             .run()
+//!             .await
+//!     }
+//! }
+//! ```
+//!
+//! Absent: a value that one step hands to the next; what a step finds out belongs into the cluster or
+//! into the reconciler's own variables.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use super::{Action, Context, Failure, Reconciler, Result};
+use crate::conditions::{Condition, met, unmet};
+
+/// How a sequence goes on after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Flow {
+    /// With the next step.
+    Continue,
+    /// With the next step; and the object is looked at again after this time at the latest.
+    Again(Duration),
+    /// Not: the reconcile ends here with success, and with this action. For a step that waits for
+    /// something.
+    Stop(Action),
+}
+
+impl From<()> for Flow {
+    fn from((): ()) -> Self {
+        Self::Continue
+    }
+}
+
+impl From<Action> for Flow {
+    /// The sequence goes on; the object is looked at again when the action says so.
+    fn from(action: Action) -> Self {
+        action.requeue_after.map_or(Self::Continue, Self::Again)
+    }
+}
+
+type StepFuture<'a> = Pin<Box<dyn Future<Output = Result<Flow>> + Send + 'a>>;
+
+struct Step<'a> {
+    name: &'a str,
+    work: StepFuture<'a>,
+    condition: Option<&'a str>,
+}
+
+/// Steps of one reconcile, in order; those in one group run at the same time.
+#[must_use = "steps do nothing before `run`"]
+pub struct Steps<'a, C: Reconciler> {
+    cx: &'a Context<C>,
+    groups: Vec<Vec<Step<'a>>>,
+}
+
+impl<C: Reconciler> fmt::Debug for Steps<'_, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.groups.iter().flatten().map(|step| step.name);
+        f.debug_list().entries(names).finish()
+    }
+}
+
+impl<'a, C: Reconciler> Steps<'a, C> {
+    /// No steps yet.
+    pub fn new(cx: &'a Context<C>) -> Self {
+        Self { cx, groups: Vec::new() }
+    }
+
+    /// A step that starts when those before have ended. Its name is what errors are told with. It
+    /// returns `()`, an [`Action`] or a [`Flow`].
+    pub fn step<F>(
+        mut self,
+        name: &'a str,
+        work: impl Future<Output = Result<F>> + Send + 'a,
+    ) -> Self
+    where
+        F: Into<Flow>,
+    {
+        self.groups.push(vec![step(name, work)]);
+        self
+    }
+
+    /// A step that runs at the same time as the one before it. The next [`step`](Self::step) starts
+    /// when all of them have ended; all do, also when one fails or stops.
+    pub fn beside<F>(
+        mut self,
+        name: &'a str,
+        work: impl Future<Output = Result<F>> + Send + 'a,
+    ) -> Self
+    where
+        F: Into<Flow>,
+    {
+        let step = step(name, work);
+        match self.groups.last_mut() {
+            Some(group) => group.push(step),
+            None => self.groups.push(vec![step]),
+        }
+        self
+    }
+
+    /// Tells how the step added last went, in a condition of that type: true when it succeeded, false
+    /// when it failed (`StepFailed`, with the error) or stopped (`Waiting`). Of steps that are not
+    /// reached the condition stays as it is.
+    pub fn condition(mut self, type_: &'a str) -> Self {
+        if let Some(step) = self.groups.last_mut().and_then(|group| group.last_mut()) {
+            step.condition = Some(type_);
+        }
+        self
+    }
+
+    /// Runs them. The action looks again at the earliest time that a step asked for.
+    ///
+    /// # Errors
+    /// The first failure, by order of the steps, with the step's name; the text of others in its
+    /// group is added to that. Or that a condition could not be written.
+    ///
+    /// # Cancel safety
+    /// When it is dropped, so is the step that runs.
+    pub async fn run(self) -> Result<Action> {
+        let mut again: Option<Duration> = None;
+        for group in self.groups {
+            match run_group(self.cx, group).await? {
+                Flow::Continue => {}
+                Flow::Again(delay) => again = earliest(again, Some(delay)),
+                Flow::Stop(action) => {
+                    return Ok(Action { requeue_after: earliest(again, action.requeue_after) });
+                }
+            }
+        }
+        Ok(Action { requeue_after: again })
+    }
+}
+
+fn step<'a, F: Into<Flow>>(
+    name: &'a str,
+    work: impl Future<Output = Result<F>> + Send + 'a,
+) -> Step<'a> {
+    let work = Box::pin(async move { work.await.map(Into::into) });
+    Step { name, work, condition: None }
+}
+
+fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
+    a.into_iter().chain(b).min()
+}
+
+async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> Result<Flow> {
+    let ends = all_ended(&mut group).await;
+    let mut flow = Flow::Continue;
+    let mut failure: Option<Failure> = None;
+    for (step, end) in group.into_iter().zip(ends) {
+        if let Some(type_) = step.condition {
+            cx.set_condition(condition(type_, &end)).await?;
+        }
+        match end {
+            Ok(next) => flow = merged(flow, next),
+            Err(error) => {
+                let error = error.tried(format!("step \"{}\"", step.name));
+                failure = Some(match failure {
+                    None => error,
+                    Some(first) => first.tried(format!("({error}) and")),
+                });
+            }
+        }
+    }
+    failure.map_or(Ok(flow), Err)
+}
+
+/// Runs futures at the same time, each to its end.
+async fn all_ended(group: &mut [Step<'_>]) -> Vec<Result<Flow>> {
+    let mut ends: Vec<Option<Result<Flow>>> = group.iter().map(|_| None).collect();
+    poll_fn(|task| {
+        for (step, end) in group.iter_mut().zip(&mut ends) {
+            if end.is_none()
+                && let Poll::Ready(result) = step.work.as_mut().poll(task)
+            {
+                *end = Some(result);
+            }
+        }
+        if ends.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    ends.into_iter().flatten().collect()
+}
+
+fn condition(type_: &str, end: &Result<Flow>) -> Condition {
+    match end {
+        Ok(Flow::Continue | Flow::Again(_)) => met(type_, "Succeeded", ""),
+        Ok(Flow::Stop(_)) => unmet(type_, "Waiting", ""),
+        Err(failure) => unmet(type_, "StepFailed", failure.to_string()),
+    }
+}
+
+/// What a group comes to: whoever stops wins, and of two times the earlier.
+fn merged(a: Flow, b: Flow) -> Flow {
+    let after = |flow| match flow {
+        Flow::Continue => None,
+        Flow::Again(delay) => Some(delay),
+        Flow::Stop(action) => action.requeue_after,
+    };
+    let requeue_after = earliest(after(a), after(b));
+    match (a, b) {
+        (Flow::Stop(_), _) | (_, Flow::Stop(_)) => Flow::Stop(Action { requeue_after }),
+        _ => requeue_after.map_or(Flow::Continue, Flow::Again),
+    }
+}

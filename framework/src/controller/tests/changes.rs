@@ -1,0 +1,78 @@
+//! What a reconcile is told of the last successful one.
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Curious {
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Reconciler for Curious {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        let told = match cx.changes() {
+            None => "unknown".to_owned(),
+            Some(changes) => {
+                let old = changes.old()?.spec.host.clone();
+                let (host, map) = (changes.touches("spec.host"), changes.touches("spec.config"));
+                let new = changes.new()?.spec.host.clone();
+                format!("{old} to {new}, {:?}, {host} {map}", changes.paths())
+            }
+        };
+        self.log.lock().push(told);
+        if site.spec.host == "fails" {
+            return Err("as told".into());
+        }
+        Ok(Action::done())
+    }
+}
+
+impl Curious {
+    fn log(&self) -> Vec<String> {
+        std::mem::take(&mut *self.log.lock())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_knows_what_changed_since_the_last_successful_one() {
+    let (world, curious) = (World::start().await, Curious::default());
+    let running = world.run(Wiring::new().track_changes().build(curious.clone())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    assert_eq!(curious.log(), ["unknown"]);
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    running.settled().await;
+    assert_eq!(curious.log(), [r#"a to b, ["spec.host"], true false"#]);
+    let labels = json!({ "metadata": { "labels": { "app.kubernetes.io/name": "x" } } });
+    world.patch("home", labels).await;
+    running.settled().await;
+    let told = curious.log();
+    assert!(told[0].contains(r#"metadata.labels"#), "{told:?}");
+
+    world.patch("home", json!({ "spec": { "host": "fails" } })).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    world.patch("home", json!({ "spec": { "host": "c" } })).await;
+    running.settled().await;
+    assert!(curious.log().last().is_some_and(|told| told.starts_with("b to c")));
+    world.sites().delete("home").await.expect("deleted");
+    running.settled().await;
+    world.create("home", "d").await;
+    running.settled().await;
+    assert_eq!(curious.log(), ["unknown"], "another object of the same name");
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_ask_has_nothing_kept_and_what_does_not_fit_is_unknown() {
+    for wiring in [Wiring::new(), Wiring::new().track_changes_within(100)] {
+        let (world, curious) = (World::start().await, Curious::default());
+        let running = world.run(wiring.build(curious.clone())).await;
+        world.create("home", "a").await;
+        running.settled().await;
+        world.patch("home", json!({ "spec": { "host": "b" } })).await;
+        running.settled().await;
+        assert_eq!(curious.log(), ["unknown", "unknown"]);
+        assert!(running.stop().await);
+    }
+}

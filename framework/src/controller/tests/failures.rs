@@ -1,0 +1,288 @@
+//! What follows a failed reconcile: retries, reports, conflicts.
+
+use std::sync::atomic::AtomicBool;
+
+use super::*;
+
+/// Does what the host of the site says.
+#[derive(Clone, Default)]
+struct Failing {
+    tries: Arc<Mutex<Vec<tokio::time::Instant>>>,
+    reports: Arc<Mutex<Vec<String>>>,
+    is_well: Arc<AtomicBool>,
+    /// Reporting panics, or never ends.
+    reports_badly: Arc<AtomicU32>,
+}
+
+impl Failing {
+    fn tries(&self) -> usize {
+        self.tries.lock().len()
+    }
+
+    fn reports(&self) -> Vec<String> {
+        self.reports.lock().clone()
+    }
+}
+
+impl Reconciler for Failing {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        self.tries.lock().push(tokio::time::Instant::now());
+        if self.is_well.load(Ordering::SeqCst) {
+            return Ok(Action::done());
+        }
+        match site.spec.host.as_str() {
+            "panics" => panic!("as told"),
+            "hangs" => std::future::pending().await,
+            "terminal" => Err(Failure::terminal("no such zone")),
+            "counts" => Err(format!("try {}", cx.attempt()).into()),
+            "own" => {
+                cx.set_condition(unmet("Ready", "Own", "says so itself")).await?;
+                Ok(Action::done())
+            }
+            _ => Err("no route to the registry").tried("pulling the image").tried("starting")?,
+        }
+    }
+}
+
+impl OnFailure for Failing {
+    async fn failed(&self, failure: &Failure, cx: &Context<Self>) -> Result<()> {
+        let gave_up = if failure.gave_up() { " for good" } else { "" };
+        self.reports.lock().push(format!("{}{gave_up}: {failure}", cx.object().name()));
+        match self.reports_badly.load(Ordering::SeqCst) {
+            1 => panic!("while reporting"),
+            2 => std::future::pending().await,
+            3 => Err("nobody listens".into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn pass(seconds: u64) {
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+}
+
+async fn start(world: &World, failing: &Failing, wiring: Wiring<Failing>, host: &str) -> Running {
+    let running = world.start_only(wiring.build(failing.clone())).await;
+    world.create("home", host).await;
+    running
+}
+
+async fn condition(world: &World, type_: &str) -> Option<(String, String, String)> {
+    let status = world.sites().get("home").await.expect("it is there").status?;
+    let found = status.conditions.get(type_)?.clone();
+    Some((found.status, found.reason, found.message))
+}
+
+async fn events(world: &World, reason: &str) -> Vec<String> {
+    let events = world.client.namespace::<Event>("shop").list().await.expect("events").items;
+    let of_reason = events.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
+    of_reason.filter_map(|event| event.note).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_given_up_after_its_retries_and_everybody_is_told() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(3)).report_failures();
+    let running = start(&world, &failing, wiring, "fails").await;
+    pass(3600).await;
+    assert_eq!(failing.tries(), 4, "once, and three retries");
+    let text = "starting: pulling the image: no route to the registry";
+    assert_eq!(failing.reports(), [format!("home: {text}"), format!("home for good: {text}")]);
+    assert_eq!(events(&world, "GaveUp").await, [format!("gave up after 4 failures: {text}")]);
+    assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), 1);
+    assert_eq!(running.handle.state().backing_off, 0);
+
+    failing.is_well.store(true, Ordering::SeqCst);
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    pass(1).await;
+    assert_eq!(failing.tries(), 5, "a change has it reconciled");
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_whose_retries_are_used_up_can_be_tried_slowly_for_ever() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let slowly = Then::Every(Duration::from_secs(600));
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(2)).when_given_up(slowly);
+    let running = start(&world, &failing, wiring.report_failures(), "fails").await;
+    pass(10).await;
+    assert_eq!(failing.tries(), 3);
+    pass(3600).await;
+    assert_eq!(failing.tries(), 3 + 6);
+    assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), 1, "given up once");
+    assert_eq!((failing.reports().len(), events(&world, "GaveUp").await.len()), (2, 1));
+    failing.is_well.store(true, Ordering::SeqCst);
+    pass(600).await;
+    assert_eq!(running.handle.state().backing_off, 0);
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_function_may_say_what_follows_the_last_retry() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let ask = |_: &Failure, failures: u32| match failures {
+        2 => Some(Duration::from_secs(100)),
+        _ => None,
+    };
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(1)).when_given_up(Then::Ask(ask));
+    let running = start(&world, &failing, wiring, "fails").await;
+    pass(50).await;
+    assert_eq!(failing.tries(), 2);
+    pass(1000).await;
+    assert!(failing.tries() >= 10, "{}", failing.tries());
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_reported_once_until_it_says_something_else_or_happens_anew() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let running = start(&world, &failing, Wiring::new().report_failures(), "fails").await;
+    pass(600).await;
+    assert!(failing.tries() > 10);
+    assert_eq!(failing.reports().len(), 1);
+    world.patch("home", json!({ "spec": { "host": "panics" } })).await;
+    pass(60).await;
+    assert_eq!(failing.reports()[1..], ["home: the reconciler panicked: as told"]);
+    failing.is_well.store(true, Ordering::SeqCst);
+    pass(400).await;
+    failing.is_well.store(false, Ordering::SeqCst);
+    world.patch("home", json!({ "metadata": { "labels": { "touched": "yes" } } })).await;
+    pass(60).await;
+    assert_eq!(failing.reports().len(), 3, "it had been well meanwhile");
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_failure_is_reported_to_who_asks_for_that() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let running = start(&world, &failing, Wiring::new().report_every_failure(), "fails").await;
+    pass(60).await;
+    assert_eq!(failing.reports().len(), failing.tries());
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn c8_a_reconcile_that_never_returns_is_reported_with_its_deadline() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let running = start(&world, &failing, Wiring::new().report_failures(), "hangs").await;
+    pass(301).await;
+    assert_eq!(failing.reports(), ["home: the reconcile hit its deadline of 300s"]);
+    assert_eq!(failing.tries(), 2);
+    failing.is_well.store(true, Ordering::SeqCst);
+    running.stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_report_that_fails_panics_or_hangs_disturbs_nothing() {
+    for how in [1, 2, 3] {
+        let (world, failing) = (World::start().await, Failing::default());
+        failing.reports_badly.store(how, Ordering::SeqCst);
+        let running = start(&world, &failing, Wiring::new().report_failures(), "counts").await;
+        pass(100).await;
+        let reports = failing.reports().len();
+        assert!(reports > 5, "{how}: {reports}");
+        assert_eq!(world.counted(&names::RECONCILE_ERRORS), failing.tries() as u64);
+        assert_eq!(world.counted(&names::RECONCILE_PANICS), 0);
+        running.stop.cancel();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_tells_how_the_last_reconcile_went_and_retries_write_nothing() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let running = start(&world, &failing, Wiring::new().outcome_condition("Ready"), "fails").await;
+    pass(600).await;
+    let text = "starting: pulling the image: no route to the registry";
+    let told = condition(&world, "Ready").await.expect("a condition");
+    assert_eq!(told, ("False".into(), "ReconcileFailed".into(), text.into()));
+    let writes = world.writes().into_iter().filter(|write| write == "patch sites/status");
+    assert_eq!(writes.count(), 1, "retries write nothing");
+
+    failing.is_well.store(true, Ordering::SeqCst);
+    pass(400).await;
+    let told = condition(&world, "Ready").await.expect("a condition");
+    assert_eq!(told, ("True".into(), "Reconciled".into(), String::new()));
+    let tries = failing.tries();
+    pass(400).await;
+    assert_eq!(failing.tries(), tries, "its own writes wake nobody");
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_about_the_outcome_leaves_what_the_reconciler_says_itself() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let running = start(&world, &failing, Wiring::new().outcome_condition("Ready"), "own").await;
+    pass(10).await;
+    assert_eq!(condition(&world, "Ready").await.expect("a condition").1, "Own");
+    world.patch("home", json!({ "spec": { "host": "terminal" } })).await;
+    pass(10).await;
+    assert_eq!(condition(&world, "Ready").await.expect("a condition").1, "TerminalError");
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_errors_are_known_until_the_object_is_well_or_gone() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let running = start(&world, &failing, Wiring::new(), "fails").await;
+    pass(100).await;
+    let unrest = running.handle.unrest().now;
+    assert_eq!(unrest.len(), 1);
+    assert!(unrest[0].starts_with("shop/home: failed "), "{unrest:?}");
+    assert!(unrest[0].ends_with("no route to the registry"), "{unrest:?}");
+    world.sites().delete("home").await.expect("deleted");
+    pass(400).await;
+    assert!(running.handle.unrest().now.is_empty());
+    assert!(running.stop().await);
+}
+
+/// Writes a label of the site as it was when the reconcile began.
+#[derive(Clone, Default)]
+struct Labelling {
+    tries: Arc<AtomicU32>,
+    done: Arc<AtomicU32>,
+}
+
+impl Reconciler for Labelling {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        self.tries.fetch_add(1, Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let patch = json!({ "metadata": {
+            "resourceVersion": site.resource_version(),
+            "labels": { "host": site.spec.host },
+        } });
+        cx.api::<Site>().patch(site.name(), Patch::Merge(patch)).await?;
+        self.done.fetch_add(1, Ordering::SeqCst);
+        Ok(Action::requeue_after(Duration::from_secs(10)))
+    }
+}
+
+/// The watch lags: whoever tries again before it has caught up loses again.
+#[tokio::test(start_paused = true)]
+async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner() {
+    let (world, labelling) = (World::start().await, Labelling::default());
+    let running = world.run(Wiring::<Labelling>::new().build(labelling.clone())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    let count = |of: &AtomicU32| of.load(Ordering::SeqCst);
+    let done = count(&labelling.done);
+    world.server.faults().pause_watches("sites");
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    let tries = count(&labelling.tries);
+    // It looks again every 10 s, and sees the old state.
+    while count(&labelling.tries) == tries {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(2500)).await;
+    assert!(count(&labelling.tries) <= tries + 3, "no blind retries");
+    assert_eq!(count(&labelling.done), done);
+    world.server.faults().resume_watches("sites");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(count(&labelling.done), done + 1, "at once when the winner is seen");
+    let site = world.sites().get("home").await.expect("it is there");
+    assert_eq!(site.label("host"), Some("b"));
+    assert!(running.stop().await);
+}

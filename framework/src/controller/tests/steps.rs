@@ -1,0 +1,106 @@
+//! Reconciles of steps.
+
+use super::*;
+
+#[derive(Clone, Default)]
+struct Stepping {
+    log: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Stepping {
+    async fn first(&self) -> Result<()> {
+        self.log.lock().push("first");
+        Ok(())
+    }
+
+    async fn second(&self, site: &Site) -> Result<Flow> {
+        self.log.lock().push("second");
+        match site.spec.host.as_str() {
+            "waits" => Ok(Flow::Stop(Action::requeue_after(Duration::from_secs(50)))),
+            "fails" => Err("no zone".into()),
+            _ => Ok(Flow::Again(Duration::from_secs(300))),
+        }
+    }
+
+    async fn slow(&self, name: &'static str, site: &Site) -> Result<Action> {
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        self.log.lock().push(name);
+        if site.spec.host == "both fail" {
+            return Err(name.into());
+        }
+        Ok(Action::requeue_after(Duration::from_secs(100)))
+    }
+}
+
+impl Reconciler for Stepping {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        Steps::new(cx)
+            .step("first", self.first())
+            .condition("First")
+            .step("second", self.second(site))
+            .condition("Second")
+            .step("left", self.slow("left", site))
+            .beside("right", self.slow("right", site))
+            .condition("Right")
+            .run()
+            .await
+    }
+}
+
+async fn played(host: &str) -> (World, Stepping, Running) {
+    let (world, stepping) = (World::start().await, Stepping::default());
+    let running = world.run(Wiring::new().build(stepping.clone())).await;
+    world.create("home", host).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    (world, stepping, running)
+}
+
+async fn conditions(world: &World) -> Vec<String> {
+    let status = world.sites().get("home").await.expect("it is there").status.expect("a status");
+    let told = status.conditions.iter();
+    told.map(|c| format!("{} {} {} {}", c.type_, c.status, c.reason, c.message)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_run_in_order_and_those_of_a_group_at_the_same_time() {
+    let (world, stepping, running) = played("a").await;
+    assert_eq!(*stepping.log.lock(), ["first", "second", "left", "right"]);
+    let told = conditions(&world).await;
+    assert_eq!(told, ["First True Succeeded ", "Second True Succeeded ", "Right True Succeeded "]);
+    assert_eq!(running.handle.state().delayed, 1);
+    tokio::time::sleep(Duration::from_secs(101)).await;
+    assert!(stepping.log.lock().len() > 4, "the earliest of the times asked for");
+    running.stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_waits_ends_the_reconcile_with_success() {
+    let (world, stepping, running) = played("waits").await;
+    assert_eq!(*stepping.log.lock(), ["first", "second"]);
+    assert_eq!(conditions(&world).await, ["First True Succeeded ", "Second False Waiting "]);
+    assert_eq!(world.counted(&names::RECONCILE_ERRORS), 0);
+    assert_eq!(running.handle.state().delayed, 1);
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_names_its_step_and_ends_the_sequence() {
+    let (world, stepping, running) = played("fails").await;
+    assert!(!stepping.log.lock().contains(&"left"));
+    let told = running.handle.unrest().now;
+    assert!(told[0].ends_with(": step \"second\": no zone"), "{told:?}");
+    assert_eq!(conditions(&world).await[1], "Second False StepFailed no zone");
+    running.stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_steps_of_a_group_end_and_all_their_errors_are_told() {
+    let (_world, stepping, running) = played("both fail").await;
+    assert_eq!(*stepping.log.lock(), ["first", "second", "left", "right"]);
+    let told = running.handle.unrest().now;
+    assert!(told[0].contains("step \"left\": left"), "{told:?}");
+    assert!(told[0].contains("step \"right\": right"), "{told:?}");
+    running.stop.cancel();
+}

@@ -1,0 +1,132 @@
+//! What follows a failed reconcile: whom it is told, and when it is tried again.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use super::Worker;
+use crate::controller::Failure;
+use crate::controller::failure::Retry;
+use crate::controller::last::Noted;
+use crate::controller::meter::Ended;
+use crate::controller::report::Told;
+use crate::panics::{caught, panic_text};
+use crate::resource::ObjectKey;
+use crate::workqueue::Work;
+
+/// Telling of a failure takes at most so long.
+const TELL_LIMIT: Duration = Duration::from_secs(10);
+/// So many reconciles of an object in a row may lose a race with another writer; one more is a
+/// failure like others.
+const RACES: u64 = 5;
+/// After a lost race the object is reconciled when the cache shows the winner, and at the latest
+/// after this time.
+const RACE_LIMIT: Duration = Duration::from_secs(1);
+
+/// When a failed reconcile is tried again.
+enum Next {
+    /// Not before something changes.
+    Never,
+    After(Duration),
+    Backoff,
+    /// When the cache shows who wrote first.
+    LostRace,
+    /// Its retries are used up.
+    GiveUp(Option<Duration>),
+}
+
+impl Worker {
+    /// Tells of a failure, and gives the verdict.
+    pub(super) async fn fail(
+        &self,
+        work: Work<ObjectKey>,
+        reasons: u64,
+        (mut failure, how): (Failure, Ended),
+    ) -> Ended {
+        self.namespaces.failed(work.key(), &failure);
+        let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
+        let failures = work.failures().saturating_add(1);
+        let next = self.what_next(&failure, failures, noted);
+        failure.gave_up = matches!(next, Next::GiveUp(_));
+        let gave_up_now = failure.gave_up && !noted.had_given_up;
+        if failure.gave_up || matches!(next, Next::Never) {
+            self.last.gave_up(work.key());
+        }
+        if !matches!(next, Next::LostRace) {
+            let is_news = noted.is_news || gave_up_now;
+            let told = Told { failure: &failure, failures, is_news, gave_up: gave_up_now };
+            self.tell(&work, told, reasons).await;
+        }
+        if gave_up_now {
+            self.meter.gave_up();
+        }
+        verdict(work, &failure, next, how)
+    }
+
+    fn what_next(&self, failure: &Failure, failures: u32, noted: Noted) -> Next {
+        match failure.retry {
+            Retry::Never => Next::Never,
+            Retry::After(delay) => Next::After(delay),
+            Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
+            Retry::Backoff if self.retry.bound(failures).is_none() => {
+                // The function is code of users.
+                let delay = || self.then.delay(failure, failures);
+                Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
+            }
+            Retry::Backoff => Next::Backoff,
+        }
+    }
+
+    /// Whatever happens while telling changes nothing.
+    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, reasons: u64) {
+        let turn = self.a_turn(work, reasons);
+        let _told = turn.cancel.at_end();
+        let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
+        match self.seams.clock.within(TELL_LIMIT, caught(telling)).await {
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => tracing::warn!(%error, "cannot report a failure"),
+            Some(Err(panic)) => {
+                let text = panic_text(&*panic);
+                tracing::error!("what reports failures panicked: {text}");
+            }
+            None => tracing::warn!(limit = ?TELL_LIMIT, "what reports failures took too long"),
+        }
+    }
+}
+
+/// Logs a failure, and gives the verdict on its key.
+fn verdict(work: Work<ObjectKey>, failure: &Failure, next: Next, how: Ended) -> Ended {
+    let failures = work.failures().saturating_add(1);
+    let retry_in = match next {
+        Next::Never => {
+            work.done();
+            tracing::error!(error = %failure, "the reconcile failed for good");
+            return Ended::Terminal;
+        }
+        Next::LostRace => {
+            // The change that was written first is on its way, and wakes the key.
+            work.retry_after(RACE_LIMIT);
+            tracing::debug!(error = %failure, "somebody else wrote first: waiting to see what");
+            return how;
+        }
+        Next::GiveUp(again_in) => {
+            match again_in {
+                Some(delay) => work.retry_after(delay),
+                None => drop(work.retry()),
+            }
+            tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
+            return how;
+        }
+        Next::After(delay) => {
+            work.retry_after(delay);
+            Some(delay)
+        }
+        Next::Backoff => work.retry(),
+    };
+    match how {
+        Ended::Panic | Ended::Timeout => {
+            tracing::error!(error = %failure, failures, ?retry_in, "the reconcile was ended");
+        }
+        _ => tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed"),
+    }
+    how
+}

@@ -1,0 +1,79 @@
+//! How often sleeping workers are woken.
+
+use std::future::poll_fn;
+use std::pin::pin;
+
+use super::*;
+
+/// Workers that end each key at once; the number counts how often one of them was woken.
+fn workers(queue: &WorkQueue<u32>, many: usize) -> (JoinSet<()>, Arc<AtomicUsize>) {
+    let woken = Arc::new(AtomicUsize::new(0));
+    let mut workers = JoinSet::new();
+    for _ in 0..many {
+        let (queue, woken) = (queue.clone(), Arc::clone(&woken));
+        workers.spawn(async move {
+            loop {
+                let mut get = pin!(queue.get());
+                let mut polls = 0;
+                let work = poll_fn(|context| {
+                    polls += 1;
+                    // The first poll is the worker's own.
+                    woken.fetch_add(usize::from(polls > 1), Ordering::SeqCst);
+                    get.as_mut().poll(context)
+                });
+                let Some(work) = work.await else { return };
+                work.done();
+            }
+        });
+    }
+    (workers, woken)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burst_of_adds_wakes_two_workers_and_not_one_for_each_key() {
+    let queue = queue(8);
+    let (_workers, woken) = workers(&queue, 8);
+    settle().await;
+    assert_eq!(woken.load(Ordering::SeqCst), 0);
+    for burst in 1..=50 {
+        (0..200).for_each(|key| queue.add(key));
+        settle().await;
+        assert_eq!(queue.counts(), QueueCounts::default());
+        // The one that is called, and the one that it calls when it sees more keys.
+        assert!(woken.load(Ordering::SeqCst) <= 2 * burst, "{woken:?} after {burst} bursts");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_added_one_by_one_get_a_worker_each_when_work_takes_long() {
+    let queue = queue(8);
+    let mut getters = JoinSet::new();
+    for _ in 0..8 {
+        let queue = queue.clone();
+        getters.spawn(async move {
+            let _work = queue.get().await;
+            std::future::pending::<()>().await;
+        });
+    }
+    settle().await;
+    (0..5).for_each(|key| queue.add(key));
+    settle().await;
+    assert_eq!((queue.counts().working, queue.counts().queued), (5, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_need_no_timer_wake_nobody_for_one() {
+    let queue = queue(2);
+    queue.add_after(1_000, Duration::from_secs(3600));
+    let (_workers, woken) = workers(&queue, 2);
+    settle().await;
+    let start = Instant::now();
+    for _ in 0..100 {
+        queue.add(1);
+        settle().await;
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    // The other one minds the clock and is left alone.
+    assert_eq!(woken.load(Ordering::SeqCst), 100);
+    assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
+}
