@@ -19,7 +19,7 @@ struct Process {
 }
 
 impl Process {
-    fn start(home: &Path, id: &str, kubeconfig: Option<&str>) -> Self {
+    fn start(home: &Path, id: &str, kubeconfig: Option<&str>, flags: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leader_election"));
         command.arg(format!("--id={id}")).arg("--hurry=5").env("HOME", home);
         for name in ["KUBECONFIG", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"] {
@@ -28,6 +28,7 @@ impl Process {
         if let Some(path) = kubeconfig {
             command.env("KUBECONFIG", path).arg("--lease-lock-name=rivals");
         }
+        command.args(flags);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let (said, lines) = channel();
         let stdout = BufReader::new(child.stdout.take().unwrap());
@@ -66,25 +67,33 @@ impl Drop for Process {
 fn mechanism_71_a_rival_leads_when_the_leader_stops_or_dies() {
     let home = std::env::temp_dir().join(format!("windlass-election-{}", std::process::id()));
     std::fs::create_dir_all(&home).unwrap();
-    let mut server = Process::start(&home, "server", None);
+    let mut server = Process::start(&home, "server", None, &[]);
     let line = server.says("KUBECONFIG=");
     let path = line.split_once("KUBECONFIG=").unwrap().1.split(' ').next().unwrap().to_owned();
     server.says("server: new leader: this process");
     server.says("server: started leading");
 
     // Rivals of a lease of their own: they can stop and die without ending the API server.
-    let mut one = Process::start(&home, "one", Some(&path));
+    let mut one = Process::start(&home, "one", Some(&path), &[]);
     one.says("one: started leading");
-    let mut two = Process::start(&home, "two", Some(&path));
+    let mut two = Process::start(&home, "two", Some(&path), &[]);
     two.says("two: new leader: one");
     one.signal("-INT");
     one.says("one: stopped leading");
     assert_eq!(one.child.wait().unwrap().code(), Some(0));
     two.says("two: started leading");
 
-    let mut three = Process::start(&home, "three", Some(&path));
+    let mut three = Process::start(&home, "three", Some(&path), &["--lend=true"]);
     three.says("three: new leader: two");
     two.signal("-KILL");
+    three.says("three: started leading");
+
+    // A process that asks for the lease gets it, for as long as it runs.
+    let mut laptop = Process::start(&home, "laptop", Some(&path), &["--ask=true"]);
+    laptop.says("laptop: started leading");
+    three.says("three: lent the lease");
+    laptop.signal("-INT");
+    laptop.says("laptop: stopped leading");
     three.says("three: started leading");
     server.signal("-INT");
     server.says("server: stopped leading");

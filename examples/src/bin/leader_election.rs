@@ -8,13 +8,16 @@
 //! Without a cluster this process serves one, and prints what to run in two other terminals: two
 //! rivals for a lease of their own. Stop the one that leads with Ctrl-C, and the other one leads at
 //! once. Kill it, and the other one leads when the lease has run out.
+//!
+//! With `--lend=true` a leader gives the lease to a process that was started with `--ask=true`, as an
+//! operator in a cluster may to the one on a developer's machine, and leads again when that one ends.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use windlass::client::{Client, ClientConfig};
 use windlass::error::Error;
-use windlass::leader::{Elector, LeaderCallbacks, LeaderElection, LockKind, Outcome};
+use windlass::leader::{Elector, LeaderCallbacks, LeaderElection, LeaseGate, LockKind, Outcome};
 use windlass::local::LocalCluster;
 
 use tokio_util::sync::CancellationToken;
@@ -25,13 +28,17 @@ struct Flags {
     name: String,
     namespace: String,
     lock: LockKind,
+    /// Gives the lease to who asks for it.
+    lend: bool,
+    /// Asks the holder for the lease.
+    ask: bool,
     /// Divides all durations; for the impatient and for tests.
     hurry: u32,
 }
 
 impl Flags {
     const USAGE: &str = "flags: --id=NAME --lease-lock-name=example --lease-lock-namespace=default \
-                         --resource-lock=leases --hurry=1";
+                         --resource-lock=leases --lend=false --ask=false --hurry=1";
 
     fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut flags = Self {
@@ -39,6 +46,8 @@ impl Flags {
             name: "example".to_owned(),
             namespace: "default".to_owned(),
             lock: LockKind::Leases,
+            lend: false,
+            ask: false,
             hurry: 1,
         };
         for arg in args {
@@ -49,6 +58,10 @@ impl Flags {
                 "--lease-lock-namespace" => flags.namespace = value.to_owned(),
                 "--resource-lock" => {
                     flags.lock = value.parse().map_err(|e: Error| e.to_string())?
+                }
+                "--lend" | "--ask" => {
+                    let on = value.parse().map_err(|_| format!("{flag} is true or false"))?;
+                    *(if flag == "--lend" { &mut flags.lend } else { &mut flags.ask }) = on;
                 }
                 "--hurry" => {
                     // A Lease holds whole seconds.
@@ -71,7 +84,9 @@ impl Flags {
             .lease_duration(seconds(60))
             .renew_deadline(seconds(15))
             .retry_period(seconds(5))
-            .release_on_cancel(true);
+            .release_on_cancel(true)
+            .lend(self.lend)
+            .ask(self.ask);
         match &self.id {
             Some(id) => election.identity(id),
             None => election,
@@ -99,26 +114,6 @@ async fn run() -> Result<Outcome, String> {
     println!("{id}: waiting to lead");
 
     let stop = CancellationToken::new();
-    let callbacks = LeaderCallbacks::new(
-        {
-            let id = id.clone();
-            async move |gate: windlass::leader::LeaseGate, stop: CancellationToken| {
-                println!("{id}: started leading, the lease is valid for {:?}", gate.validity());
-                stop.cancelled().await;
-            }
-        },
-        {
-            let id = id.clone();
-            move || println!("{id}: stopped leading")
-        },
-    )
-    .new_leader({
-        let id = id.clone();
-        move |leader| {
-            let who = if leader == id { "this process" } else { leader };
-            println!("{id}: new leader: {who}");
-        }
-    });
     let signal = tokio::spawn({
         let stop = stop.clone();
         async move {
@@ -126,9 +121,31 @@ async fn run() -> Result<Outcome, String> {
             stop.cancel();
         }
     });
-    let outcome = elector.run(callbacks, &stop).await;
+    let outcome = loop {
+        let outcome = elector.run(callbacks(&id), &stop).await;
+        if outcome != Outcome::Lent {
+            break outcome;
+        }
+        println!("{id}: lent the lease, waiting to lead again");
+    };
     signal.abort();
     Ok(outcome)
+}
+
+/// What this process does as the election goes on.
+fn callbacks(id: &str) -> LeaderCallbacks {
+    let [started, stopped, new_leader] = [id, id, id].map(str::to_owned);
+    LeaderCallbacks::new(
+        async move |gate: LeaseGate, stop: CancellationToken| {
+            println!("{started}: started leading, the lease is valid for {:?}", gate.validity());
+            stop.cancelled().await;
+        },
+        move || println!("{stopped}: stopped leading"),
+    )
+    .new_leader(move |leader| {
+        let who = if leader == new_leader { "this process" } else { leader };
+        println!("{new_leader}: new leader: {who}");
+    })
 }
 
 /// The configured cluster, or one of our own.

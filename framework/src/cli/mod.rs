@@ -271,6 +271,12 @@ impl Election {
         if let Some(duration) = self.leader_elect_retry_period {
             settings = settings.retry_period(duration);
         }
+        if self.lend_lease {
+            settings = settings.lend(true);
+        }
+        if self.ask_for_lease {
+            settings = settings.ask(true);
+        }
         manager.leader_election_with(settings)
     }
 }

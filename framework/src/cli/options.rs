@@ -86,6 +86,14 @@ pub(super) struct Election {
     )]
     pub(super) leader_elect: Option<bool>,
 
+    /// Lend the lease to a process that asks for it with --ask-for-lease
+    #[arg(long, global = true)]
+    pub(super) lend_lease: bool,
+
+    /// Ask the replica that leads for the lease, for as long as this process runs; it must lend it
+    #[arg(long, global = true)]
+    pub(super) ask_for_lease: bool,
+
     /// Name of the lease
     #[arg(long, global = true, value_name = "NAME", alias = "leader-elect-resource-name")]
     pub(super) leader_election_id: Option<String>,

@@ -12,11 +12,12 @@
 
 mod action;
 mod applied;
-mod cluster;
 mod attend;
 mod changes;
+mod cluster;
 mod context;
 mod debounce;
+mod dump;
 mod echoes;
 mod erased;
 mod expectations;
@@ -49,9 +50,9 @@ mod wiring;
 mod worker;
 
 pub use action::Action;
-pub use cluster::Cluster;
 pub use attend::{Attend, Attendance};
 pub use changes::Changes;
+pub use cluster::Cluster;
 pub use context::{Context, ContextPatcher, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::{Failure, ResultExt};

@@ -7,12 +7,14 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::attend::Tasks;
 use super::changes::Kept;
 use super::context::Reach;
+use super::dump::Look;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
 use super::feed::Feed;
 use super::last::LastErrors;
@@ -291,6 +293,20 @@ impl<C: Reconciler> ErasedController for Handle<C> {
 
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>> {
         Box::pin(self.work(run))
+    }
+
+    fn dump(&self, limit: usize) -> Value {
+        let keys = self.attached.get().map(|attached| attached.queue.describe(limit));
+        let look = Look {
+            name: &self.plan.name,
+            info: &self.plan.info,
+            workers: self.workers.load(Ordering::Relaxed),
+            state: self.state(),
+            waking: &self.waking,
+            keys: keys.unwrap_or_default(),
+            errors: self.last.snapshot(),
+        };
+        look.print(limit)
     }
 
     fn limit_workers(&self, workers: usize) {

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
 
-use super::gate::LeaseGate;
+use super::gate::{LeaseGate, Unheld};
 use super::lock::ResourceLock;
 use super::machine::{Answer, Ask, Concern, Loss, Machine, Written};
 use super::news::News;
@@ -95,19 +95,6 @@ impl Drop for Ending {
             }
             is_leading
         });
-    }
-}
-
-/// Ends the renewing of a term, also by a panic: the gate closes before anybody hears of it.
-struct Unheld {
-    gate: LeaseGate,
-    lost: CancellationToken,
-}
-
-impl Drop for Unheld {
-    fn drop(&mut self) {
-        self.gate.close();
-        self.lost.cancel();
     }
 }
 
@@ -244,7 +231,8 @@ impl Elector {
                 finish: finish.clone(),
                 asked: asked.clone(),
             };
-            let unheld = Unheld { gate: gate.clone(), lost: lost.clone() };
+            let lost = lost.clone();
+            let unheld = Unheld { gate: gate.clone(), tell: move || lost.cancel() };
             async move {
                 holding.run(&unheld.gate).await;
                 drop(unheld);

@@ -4,12 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use super::settings::Timing;
 use crate::client::WriteGate;
 use crate::clock::{Clock, Mark};
 use crate::error::{Error, ErrorKind};
+use crate::sync::Mutex;
 
 /// Less validity than this is not worth a request.
 pub(super) const LEAST: Duration = Duration::from_secs(1);
@@ -57,6 +56,20 @@ impl LeaseGate {
 
     pub(super) fn close(&self) {
         *self.inner.renewed.lock() = None;
+    }
+}
+
+/// Ends the renewing of a term when it is dropped, also by a panic: the gate closes before anybody hears
+/// of it, so whoever heard of it finds it closed.
+pub(super) struct Unheld<T: FnMut()> {
+    pub(super) gate: LeaseGate,
+    pub(super) tell: T,
+}
+
+impl<T: FnMut()> Drop for Unheld<T> {
+    fn drop(&mut self) {
+        self.gate.close();
+        (self.tell)();
     }
 }
 

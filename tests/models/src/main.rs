@@ -1,4 +1,4 @@
-//! Models of where threads meet in the cache and in the work queue: their own source, compiled over primitives whose
+//! Models of where threads meet in the cache, in the work queue and at the leader's gate: their own source, compiled over primitives whose
 //! every interleaving loom tries (up to a number of preemptions). A lost wake-up is a deadlock, and
 //! loom reports deadlocks.
 //!
@@ -8,6 +8,7 @@
 
 mod conformance;
 mod handoff;
+mod lease;
 #[allow(dead_code)]
 mod mutants;
 mod queue;
@@ -22,6 +23,29 @@ include!(concat!(env!("OUT_DIR"), "/workqueue.in"));
 /// What the modelled source takes for `crate::error`.
 mod error {
     pub type BoxError = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+    #[derive(Debug)]
+    pub enum ErrorKind {
+        NotLeader,
+    }
+
+    #[derive(Debug)]
+    pub struct Error;
+
+    impl Error {
+        pub fn new(_: ErrorKind, _: String) -> Self {
+            Self
+        }
+    }
+}
+
+/// What the modelled source takes for `crate::client`.
+mod client {
+    use std::time::Duration;
+
+    pub trait WriteGate {
+        fn admit(&self) -> Result<Option<Duration>, crate::error::Error>;
+    }
 }
 
 /// What the modelled source takes for `crate::resource`.
@@ -36,7 +60,15 @@ use std::process::{Command, ExitCode};
 type Model = (&'static str, fn());
 
 fn models() -> Vec<Model> {
-    [handoff::MODELS, shared::MODELS, queue::MODELS, store::MODELS, conformance::MODELS].concat()
+    [
+        handoff::MODELS,
+        shared::MODELS,
+        queue::MODELS,
+        store::MODELS,
+        lease::MODELS,
+        conformance::MODELS,
+    ]
+    .concat()
 }
 
 /// Tries every interleaving of `model` with at most `preemptions` of them forced.

@@ -26,14 +26,23 @@ pub mod clock {
     /// Where all models begin: no other clock is read after that.
     static BEGIN: OnceLock<Instant> = OnceLock::new();
 
-    #[derive(Clone)]
-    #[derive(Debug)]
+    #[derive(Clone, Debug)]
     pub struct Clock(Arc<State>);
 
     #[derive(Debug)]
     struct State {
         passed: Mutex<Duration>,
         moved: Notify,
+    }
+
+    /// A moment.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Mark(Duration);
+
+    impl Mark {
+        pub fn longest_until(&self, later: &Self) -> Duration {
+            later.0.saturating_sub(self.0)
+        }
     }
 
     impl Default for Clock {
@@ -45,6 +54,10 @@ pub mod clock {
     impl Clock {
         pub fn now(&self) -> Instant {
             *BEGIN.get_or_init(Instant::now) + *self.0.passed.lock()
+        }
+
+        pub fn mark(&self) -> Mark {
+            Mark(*self.0.passed.lock())
         }
 
         /// Time passes.

@@ -174,6 +174,8 @@ async fn mechanism_70_controllers_of_one_kind_share_one_watch_and_one_cache() {
 }
 
 /// Copies a ConfigMap of another cluster to where a widget of that name is.
+#[derive(Debug, Controller)]
+#[controller(for = Widget, owns(ConfigMap))]
 struct Mirror {
     east: Cluster,
 }
@@ -216,12 +218,13 @@ async fn a_controller_mirrors_objects_of_another_cluster_and_readiness_and_metri
     assert_eq!(namespace, there.namespace());
 
     let east = Cluster::new("east", there.client());
-    let wiring = Wiring::<Mirror>::new().owns::<ConfigMap>();
-    let wiring = wiring.watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()]);
+    let mirror = Mirror { east: east.clone() };
     let manager = Manager::new(here.client())
         .leader_election_with(LeaderElection::new("mirror").namespace(namespace))
         .cluster(&east)
-        .controller_with(Mirror { east: east.clone() }, wiring);
+        .wired(mirror, |wiring| {
+            wiring.watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
+        });
     let running = here.spawn(manager);
     let widgets = here.client().namespace::<Widget>(namespace);
     widgets.create(&widget::widget("a", "-")).await.unwrap();
@@ -393,6 +396,14 @@ async fn the_debug_page_of_a_running_operator_shows_keys_caches_and_leadership()
     let served = fetch(running.metrics_addr().await.unwrap(), "/debug").await;
     let served: Value = serde_json::from_str(&served).unwrap();
     assert_eq!(served["controllers"][0]["name"], "widget");
+    let key = &page["controllers"][0]["keys"][0];
+    assert_eq!(key["key"], format!("{}/bad", cluster.namespace()));
+    assert_eq!(key["state"], "backing off");
+    assert!(key["dueInSeconds"].is_number() && key["failures"].as_u64() >= Some(1), "{key}");
+    assert_eq!(key["reasons"], json!(["retry"]));
+    let last = &page["controllers"][0]["lastErrors"][0];
+    assert_eq!(last["key"], key["key"]);
+    assert!(last["error"].as_str().unwrap().contains("asked to"), "{last}");
     assert_eq!(page["leadership"]["state"], "leading");
     assert_eq!(page["leadership"]["holder"], page["leadership"]["identity"]);
     let caches = page["informers"]["local"].as_array().unwrap();

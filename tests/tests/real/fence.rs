@@ -90,7 +90,7 @@ async fn l6_the_server_refuses_writes_that_an_old_leader_forces_past_its_gate() 
         widgets(&admin).create(&widget("w", "one")).await.is_ok()
     })
     .await;
-    let status = Patch::merge(json!({ "status": { "conditions": [] } }));
+    let status = Patch::Merge(json!({ "status": { "conditions": [] } }));
     eventually("the leader writes a status", async || {
         widgets(&gated).patch("w", status.clone()).status().await.is_ok()
     })
@@ -104,7 +104,7 @@ async fn l6_the_server_refuses_writes_that_an_old_leader_forces_past_its_gate() 
     })
     .await;
     // Past the gate, by a client that does not ask it.
-    let labels = Patch::merge(json!({ "metadata": { "labels": { "by": "one" } } }));
+    let labels = Patch::Merge(json!({ "metadata": { "labels": { "by": "one" } } }));
     assert_fenced("a creation", maps(&one).create(&config_map("late")).await);
     assert_fenced("an apply", maps(&one).apply("new", &config_map("new")).force().await);
     assert_fenced("a patch", maps(&one).patch("old", labels).await);

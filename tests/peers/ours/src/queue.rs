@@ -10,13 +10,15 @@ use measure::{Delayed, Delays, Window, resident};
 use tokio::runtime::Runtime;
 use windlass::resource::ObjectKey;
 use windlass::seams::Seams;
-use windlass::workqueue::{QueueSettings, WorkQueue};
+use windlass::workqueue::{Adding, QueueSettings, WorkQueue};
 
 const KEYS: u64 = 100_000;
 /// Adds that may wait for their run.
 const AHEAD: u64 = KEYS / 2;
 /// A controller's source adds what one read of the network brought; this is the most.
 const BATCH: usize = 64;
+/// Why: some bit.
+const CHANGED: u64 = 1 << 1;
 const PAUSE: Duration = Duration::from_micros(100);
 const REST: Duration = Duration::from_secs(1);
 
@@ -77,7 +79,8 @@ pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
         });
         let mut next = keys.iter().cycle();
         for at in 0..batches {
-            queue.add_all(next.by_ref().take(BATCH).cloned());
+            let keys = next.by_ref().take(BATCH).cloned();
+            queue.add_each(keys.map(|key| (key, Adding::new().reasons(CHANGED))));
             keep_near((at * BATCH) as u64, &runs);
         }
         end(&queue, worker).await;

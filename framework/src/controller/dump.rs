@@ -1,0 +1,78 @@
+//! A controller on the debug page: its queue, keys in work and what they wait for, last errors.
+//!
+//! Everything in it has a bound, and nothing in it is a secret: names of objects, reasons, and the
+//! texts of errors as they stand in the log.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::erased::ControllerState;
+use super::last::LastError;
+use super::waking::Waking;
+use crate::resource::{ObjectKey, ResourceInfo};
+use crate::workqueue::KeyState;
+
+/// What is looked at.
+pub(super) struct Look<'a> {
+    pub(super) name: &'a str,
+    pub(super) info: &'a ResourceInfo,
+    pub(super) workers: usize,
+    pub(super) state: ControllerState,
+    /// Knows the names of reasons, and who is paused.
+    pub(super) waking: &'a Waking,
+    /// At most as many as the page may have.
+    pub(super) keys: Vec<KeyState<ObjectKey>>,
+    /// The newest first.
+    pub(super) errors: Vec<LastError>,
+}
+
+impl Look<'_> {
+    /// The page's part on this controller.
+    pub(super) fn print(&self, limit: usize) -> Value {
+        let ControllerState { queued, working, backing_off, delayed, reconciles } = self.state;
+        let keys: Vec<Value> = self.keys.iter().take(limit).map(|key| self.key(key)).collect();
+        let errors: Vec<Value> = self.errors.iter().take(limit).map(error).collect();
+        json!({
+            "name": self.name,
+            "kind": self.info.group_resource(),
+            "workers": self.workers,
+            "reconciles": reconciles,
+            "queue": {
+                "queued": queued, "working": working,
+                "backingOff": backing_off, "delayed": delayed,
+            },
+            "keys": keys,
+            "lastErrors": errors,
+        })
+    }
+
+    fn key(&self, state: &KeyState<ObjectKey>) -> Value {
+        let reasons = self.waking.named(state.reasons);
+        json!({
+            "key": state.key.to_string(),
+            "state": state.place.as_str(),
+            "forSeconds": state.age.map(seconds),
+            "dueInSeconds": state.due_in.map(seconds),
+            "againAfterwards": state.again,
+            "failures": state.failures,
+            "priority": state.priority.value(),
+            "reasons": reasons.iter().collect::<Vec<_>>(),
+        })
+    }
+}
+
+fn error(error: &LastError) -> Value {
+    json!({
+        "key": error.key.to_string(),
+        "error": error.text,
+        "at": error.at.to_string(),
+        "failuresInARow": error.count,
+        "gaveUp": error.gave_up,
+        "reconciledSince": error.is_over,
+    })
+}
+
+fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1000.0).round() / 1000.0
+}

@@ -1,0 +1,135 @@
+//! Writes, renewals and the end of a term at the leader's gate.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
+
+use loom::thread;
+
+use crate::client::WriteGate;
+use crate::clock::Clock;
+use crate::explore;
+
+/// What the modelled source takes for its settings.
+mod settings {
+    use std::time::Duration;
+
+    #[derive(Clone, Copy)]
+    pub struct Timing;
+
+    impl Timing {
+        pub fn validity(&self) -> Duration {
+            Duration::from_secs(13)
+        }
+    }
+}
+
+include!(concat!(env!("OUT_DIR"), "/gate.in"));
+
+use gate::{LeaseGate, Unheld};
+
+pub const MODELS: &[(&str, fn())] = &[
+    ("who_hears_of_the_end_finds_the_gate_closed", the_end_is_told_last),
+    ("a_renewal_that_ends_late_reopens_nothing", a_late_renewal),
+    ("a_write_has_no_more_time_than_its_lease", a_write_beside_time),
+    ("a_renewal_lets_the_next_write_out", a_renewal_beside_a_write),
+];
+
+fn gate(clock: &Clock) -> LeaseGate {
+    LeaseGate::new("lease".to_owned(), clock.clone(), settings::Timing, clock.mark())
+}
+
+/// Another thread hears of the end of the term, then tries to write.
+fn the_end_is_told_last() {
+    explore(3, || {
+        let gate = gate(&Clock::default());
+        let is_told = Arc::new(AtomicBool::new(false));
+        let term = thread::spawn({
+            let (gate, is_told) = (gate.clone(), Arc::clone(&is_told));
+            move || drop(Unheld { gate, tell: move || is_told.store(true, SeqCst) })
+        });
+        thread::yield_now();
+        let heard = is_told.load(SeqCst);
+        let admitted = gate.admit().is_ok();
+        assert!(!(heard && admitted), "a write left after the end was told");
+        term.join().unwrap();
+        assert!(gate.admit().is_err());
+    });
+}
+
+/// The answer to a renewal comes while the term ends.
+fn a_late_renewal() {
+    explore(3, || {
+        let clock = Clock::default();
+        let gate = gate(&clock);
+        let renewal = thread::spawn({
+            let (gate, clock) = (gate.clone(), clock.clone());
+            move || gate.renewed(clock.mark())
+        });
+        gate.close();
+        assert!(gate.admit().is_err(), "the gate is open after it was closed");
+        renewal.join().unwrap();
+        assert!(gate.admit().is_err(), "a renewal opened it again");
+        assert!(gate.overdue().is_none(), "a closed gate is not overdue");
+    });
+}
+
+/// Time passes while somebody asks: what was over before the question is refused.
+fn a_write_beside_time() {
+    explore(3, || {
+        let clock = Clock::default();
+        let gate = gate(&clock);
+        let time = thread::spawn({
+            let clock = clock.clone();
+            move || {
+                clock.advance(Duration::from_millis(6_000));
+                clock.advance(Duration::from_millis(6_500));
+            }
+        });
+        let before = gate_time(&clock);
+        let admitted = gate.admit();
+        let longest = Duration::from_secs(13).saturating_sub(before);
+        match admitted {
+            Ok(limit) => {
+                let limit = limit.expect("a lease has an end");
+                assert!(limit <= longest, "it may take {limit:?} of {longest:?}");
+                assert!(limit >= Duration::from_secs(1), "it has no time left");
+            }
+            Err(_) => assert!(gate_time(&clock) > Duration::from_secs(12)),
+        }
+        time.join().unwrap();
+        assert!(gate.admit().is_err());
+    });
+}
+
+/// How much time has passed.
+fn gate_time(clock: &Clock) -> Duration {
+    Clock::default().mark().longest_until(&clock.mark())
+}
+
+/// A renewal that was sent late in the term counts for whoever writes after it.
+fn a_renewal_beside_a_write() {
+    explore(3, || {
+        let clock = Clock::default();
+        let gate = gate(&clock);
+        clock.advance(Duration::from_secs(12));
+        let is_renewed = Arc::new(AtomicBool::new(false));
+        let renewal = thread::spawn({
+            let (gate, clock, is_renewed) = (gate.clone(), clock.clone(), Arc::clone(&is_renewed));
+            move || {
+                let sent = clock.mark();
+                clock.advance(Duration::from_secs(2));
+                gate.renewed(sent);
+                is_renewed.store(true, SeqCst);
+            }
+        });
+        let must = is_renewed.load(SeqCst);
+        let admitted = gate.admit();
+        assert!(!must || admitted.is_ok(), "a renewed lease was refused");
+        if let Ok(Some(limit)) = admitted {
+            assert!(limit <= Duration::from_secs(11), "time before the answer counted twice");
+        }
+        renewal.join().unwrap();
+        assert_eq!(gate.validity(), Some(Duration::from_secs(11)));
+    });
+}
