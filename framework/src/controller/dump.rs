@@ -8,6 +8,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::erased::ControllerState;
+use super::last::LastError;
+use super::pace::Hot;
 use super::waking::Waking;
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::workqueue::KeyState;
@@ -22,6 +24,10 @@ pub(super) struct Look<'a> {
     pub(super) waking: &'a Waking,
     /// At most as many as the page may have.
     pub(super) keys: Vec<KeyState<ObjectKey>>,
+    /// The newest first.
+    pub(super) errors: Vec<LastError>,
+    /// Objects that are reconciled without end.
+    pub(super) hot: Vec<Hot>,
 }
 
 impl Look<'_> {
@@ -39,6 +45,17 @@ impl Look<'_> {
                 "backingOff": backing_off, "delayed": delayed,
             },
             "keys": keys,
+            "lastErrors": self.errors.iter().take(limit).map(error).collect::<Vec<_>>(),
+            "throttled": self.hot.iter().take(limit).map(|hot| self.hot(hot)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn hot(&self, hot: &Hot) -> Value {
+        let reasons = self.waking.named(hot.reasons);
+        json!({
+            "key": hot.key.to_string(),
+            "reconciles": hot.count,
+            "reasons": reasons.iter().collect::<Vec<_>>(),
         })
     }
 
@@ -55,6 +72,17 @@ impl Look<'_> {
             "reasons": reasons.iter().collect::<Vec<_>>(),
         })
     }
+}
+
+fn error(error: &LastError) -> Value {
+    json!({
+        "key": error.key.to_string(),
+        "error": error.text,
+        "at": error.at.to_string(),
+        "failures": error.count,
+        "gaveUp": error.gave_up,
+        "isOver": error.is_over,
+    })
 }
 
 fn seconds(duration: Duration) -> f64 {

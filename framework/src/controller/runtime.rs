@@ -304,6 +304,8 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             state: self.state(),
             waking: &self.waking,
             keys: keys.unwrap_or_default(),
+            errors: self.last.snapshot(),
+            hot: self.pace.hot(limit),
         };
         look.print(limit)
     }
