@@ -29,7 +29,7 @@ use crate::entropy::Entropy;
 use crate::events::EventKind;
 use crate::metrics::{CounterSeries, GaugeSeries, names};
 use crate::panics::{caught, panic_text};
-use crate::resource::{ObjectKey, ObjectRef, Resource};
+use crate::resource::{ObjectKey, ObjectRef};
 use crate::seams::Seams;
 use crate::store::{Cached, Invalid};
 use crate::workqueue::RetryPolicy;
@@ -334,10 +334,7 @@ impl<C: Reconciler> Supervisor<C> {
     }
 }
 
-impl<C: Reconciler> Attendance<C>
-where
-    C::Object: Resource,
-{
+impl<C: Reconciler> Attendance<C> {
     /// The same for the next start, which has seen the version that is current then.
     fn another(&self) -> Self {
         let mut latest = self.latest.clone();

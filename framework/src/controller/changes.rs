@@ -56,7 +56,7 @@ impl<K: Resource> Changes<K> {
     ///
     /// # Errors
     /// Never in practice: it is what is being reconciled.
-    pub fn new(&self) -> Result<Arc<K>, Invalid> {
+    pub fn now(&self) -> Result<Arc<K>, Invalid> {
         self.new.get()
     }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::erased::ControllerState;
 use super::last::LastError;
+use super::pace::Hot;
 use super::waking::Waking;
 use crate::resource::{ObjectKey, ResourceInfo};
 use crate::workqueue::KeyState;
@@ -25,6 +26,8 @@ pub(super) struct Look<'a> {
     pub(super) keys: Vec<KeyState<ObjectKey>>,
     /// The newest first.
     pub(super) errors: Vec<LastError>,
+    /// Objects that are reconciled without end.
+    pub(super) hot: Vec<Hot>,
 }
 
 impl Look<'_> {
@@ -44,6 +47,16 @@ impl Look<'_> {
             },
             "keys": keys,
             "lastErrors": errors,
+            "throttled": self.hot.iter().take(limit).map(|hot| self.hot(hot)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn hot(&self, hot: &Hot) -> Value {
+        let reasons = self.waking.named(hot.reasons);
+        json!({
+            "key": hot.key.to_string(),
+            "reconciles": hot.count,
+            "reasons": reasons.iter().collect::<Vec<_>>(),
         })
     }
 

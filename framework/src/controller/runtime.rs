@@ -305,6 +305,7 @@ impl<C: Reconciler> ErasedController for Handle<C> {
             waking: &self.waking,
             keys: keys.unwrap_or_default(),
             errors: self.last.snapshot(),
+            hot: self.pace.hot(limit),
         };
         look.print(limit)
     }

@@ -16,7 +16,7 @@ impl Reconciler for Curious {
             Some(changes) => {
                 let old = changes.old()?.spec.host.clone();
                 let (host, map) = (changes.touches("spec.host"), changes.touches("spec.config"));
-                let new = changes.new()?.spec.host.clone();
+                let new = changes.now()?.spec.host.clone();
                 format!("{old} to {new}, {:?}, {host} {map}", changes.paths())
             }
         };
