@@ -230,7 +230,7 @@ impl Sheet<'_> {
         let fenced = Fenced { account: self.name, namespace: self.namespace };
         let rules = self.manager.rules();
         let is_read = |verb: &&str| matches!(*verb, "get" | "list" | "watch");
-        let written = rules.iter().filter(|rule| !rule.verbs.iter().all(|verb| is_read(verb)));
+        let written = rules.iter().filter(|rule| !rule.verbs.iter().all(&is_read));
         let resources = written.map(|rule| (rule.group.as_str(), rule.resource.as_str()));
         election.fence.then(|| fence_policy(election, fenced, resources)).flatten()
     }
