@@ -2,7 +2,7 @@
 //!
 //! The gate is asked before a write is sent. What it cannot see is a process that stands still between
 //! the question and the socket for longer than the margin allows, or a program that does not ask. A
-//! ValidatingAdmissionPolicy can: it compares the Pod that a request's token is bound to with the
+//! `ValidatingAdmissionPolicy` can: it compares the Pod that a request's token is bound to with the
 //! holder that the Lease names. Tokens say which Pod they belong to, so nothing has to be written into
 //! objects, and updates of a status, deletions and patches are fenced like all others: admission sees
 //! neither annotations of a status update nor any of a deletion.
