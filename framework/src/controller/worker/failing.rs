@@ -8,7 +8,6 @@ use crate::controller::Failure;
 use crate::controller::failure::Retry;
 use crate::controller::last::Noted;
 use crate::controller::meter::Ended;
-use crate::controller::reasons::Reason;
 use crate::controller::report::Told;
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
@@ -22,6 +21,9 @@ const RACES: u64 = 5;
 /// After a lost race the object is reconciled when the cache shows the winner, and at the latest
 /// after this time.
 const RACE_LIMIT: Duration = Duration::from_secs(1);
+/// A retry that comes so much before its time is on time: what was promised is noted a moment after the
+/// queue was told.
+const ON_TIME: Duration = Duration::from_millis(1);
 
 /// When a failed reconcile is tried again.
 enum Next {
@@ -49,7 +51,7 @@ impl Worker {
         self.namespaces.failed(work.key(), &failure);
         let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
         let failures = work.failures().saturating_add(1);
-        let next = self.what_next(&failure, failures, (noted, reasons));
+        let next = self.what_next(&failure, failures, noted);
         failure.gave_up = matches!(next, Next::GiveUp(_));
         let gave_up_now = failure.gave_up && !noted.had_given_up;
         if failure.gave_up || matches!(next, Next::Never) {
@@ -74,15 +76,14 @@ impl Worker {
         ended
     }
 
-    fn what_next(&self, failure: &Failure, failures: u32, (noted, reasons): (Noted, u64)) -> Next {
+    fn what_next(&self, failure: &Failure, failures: u32, noted: Noted) -> Next {
         let now = self.seams.clock.now();
-        let promised = noted.promised.filter(|_| reasons & Reason::RETRY.bit() == 0);
-        let left = promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
+        let left = noted.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
             Retry::Never => Next::Never,
             Retry::After(delay) => Next::After(delay),
             Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
-            Retry::Backoff if !left.is_zero() => Next::AsPromised(left),
+            Retry::Backoff if left > ON_TIME => Next::AsPromised(left),
             Retry::Backoff if self.retry.bound(failures).is_none() => {
                 // The function is code of users.
                 let delay = || self.then.delay(failure, failures);
