@@ -11,7 +11,7 @@ use windlass_tests::widget::{Counts, Widget, counted, widget};
 
 fn send(signal: &str) {
     let sent = Command::new("kill").args([signal, &std::process::id().to_string()]).status();
-    assert!(sent.unwrap().success());
+    assert!(sent.expect("kill runs").success());
 }
 
 #[tokio::test]
@@ -36,8 +36,8 @@ async fn the_second_ends_at_once(cluster: &TestCluster) {
     let manager = counted(cluster.client(), counts.clone()).namespaces([cluster.namespace()]);
     let running = manager.without_health().without_metrics().start();
     let widgets = cluster.client().namespace::<Widget>(cluster.namespace());
-    widgets.delete("a").await.unwrap();
-    widgets.create(&widget("b", "slow")).await.unwrap();
+    widgets.delete("a").await.expect("deleted");
+    widgets.create(&widget("b", "slow")).await.expect("created");
     begun(&counts).await;
     send("-TERM");
     let ready = async {
@@ -48,7 +48,8 @@ async fn the_second_ends_at_once(cluster: &TestCluster) {
     timeout(Duration::from_secs(10), ready).await.expect("readiness falls");
     assert!(running.is_running(), "the reconcile has 10 s to go");
     send("-INT");
-    let exit = timeout(Duration::from_secs(5), running.join()).await.expect("at once").unwrap();
+    let exit =
+        timeout(Duration::from_secs(5), running.join()).await.expect("at once").expect("it ran");
     assert_eq!((exit, exit.code()), (Exit::Cut, 2));
 }
 
@@ -57,11 +58,12 @@ async fn the_first_lets_it_end(cluster: &TestCluster) {
     let manager = counted(cluster.client(), counts.clone()).namespaces([cluster.namespace()]);
     let running = manager.without_health().without_metrics().start();
     let widgets = cluster.client().namespace::<Widget>(cluster.namespace());
-    widgets.create(&widget("a", "brief")).await.unwrap();
+    widgets.create(&widget("a", "brief")).await.expect("created");
     begun(&counts).await;
     assert_eq!(counts.ended.load(Ordering::Relaxed), 0);
     send("-TERM");
-    let exit = timeout(Duration::from_secs(30), running.join()).await.expect("it stops").unwrap();
+    let exit =
+        timeout(Duration::from_secs(30), running.join()).await.expect("it stops").expect("it ran");
     assert_eq!(exit, Exit::Drained);
     assert_eq!(counts.ended.load(Ordering::Relaxed), 1);
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,7 @@ const WAIT: Duration = Duration::from_secs(4);
 
 struct Process {
     child: Child,
-    lines: UnboundedReceiver<String>,
+    lines: Receiver<String>,
     seen: Vec<String>,
 }
 
@@ -46,10 +46,10 @@ impl Process {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        let (said, lines) = unbounded_channel();
+        let (said, lines) = channel(1024);
         let stdout = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || {
-            stdout.lines().map_while(Result::ok).try_for_each(|line| said.send(line))
+            stdout.lines().map_while(Result::ok).try_for_each(|line| said.blocking_send(line))
         });
         Self { child, lines, seen: Vec::new() }
     }

@@ -46,12 +46,12 @@ struct DnsRecordStatus {
 }
 
 /// The service outside: knows nothing of Kubernetes, and answers every second call only.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Dns {
     state: Arc<Mutex<DnsState>>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct DnsState {
     calls: u64,
     records: BTreeMap<String, String>,

@@ -146,11 +146,10 @@ async fn mechanism_69_workers_start_when_the_caches_are_filled_and_end_their_wor
     let clock = cluster.client().seams().clock.clone();
     until(&clock, "four are done", async || seen.lock().unwrap().len() >= 4).await;
     clock.sleep(Duration::from_millis(500)).await;
-    assert_eq!(running.stop().await, Exit::Drained);
+    assert_eq!(running.stop_anyway().await, Exit::Drained);
     let seen = seen.lock().unwrap().clone();
     assert!(seen.iter().all(|count| *count == 20), "the first saw all: {seen:?}");
-    let rounds = seen.len();
-    assert!(rounds % 4 == 0 && rounds < 20, "what ran was ended, the rest not begun: {rounds}");
+    assert_eq!(seen.len(), 8, "what ran was ended, the rest not begun");
 }
 
 #[tokio::test]

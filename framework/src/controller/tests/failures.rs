@@ -259,7 +259,11 @@ async fn the_last_errors_are_known_until_the_object_is_well_or_gone() {
     assert!(unrest[0].starts_with("shop/home: failed "), "{unrest:?}");
     assert!(unrest[0].ends_with("no route to the registry"), "{unrest:?}");
     let told = running.handle.dump(10)["lastErrors"][0].clone();
-    assert_eq!((&told["key"], &told["reconciledSince"]), (&json!("shop/home"), &json!(false)), "{told}");
+    assert_eq!(
+        (&told["key"], &told["reconciledSince"]),
+        (&json!("shop/home"), &json!(false)),
+        "{told}"
+    );
     world.sites().delete("home").await.expect("deleted");
     pass(400).await;
     assert!(running.handle.unrest().now.is_empty());
