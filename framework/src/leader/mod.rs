@@ -42,6 +42,8 @@ pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
 
 #[cfg(any(test, feature = "testing"))]
+// Without the feature it is there for the tests of this crate, and exported by nobody.
+#[cfg_attr(not(feature = "testing"), allow(unreachable_pub))]
 pub(crate) mod simulation;
 #[cfg(test)]
 mod tests;
