@@ -94,8 +94,7 @@ pub(super) enum When {
 ///     while !cx.stop().is_cancelled() {
 ///         send_report().await?;
 ///         let day = std::time::Duration::from_secs(24 * 3600);
-///         tokio::select! {
-///             biased;
+///         tokio::select! { biased;
 ///             () = cx.stopped() => {}
 ///             () = cx.clock().sleep(day) => {}
 ///         }

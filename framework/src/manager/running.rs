@@ -42,7 +42,7 @@ impl Running {
     /// Waits until it has ended.
     ///
     /// # Errors
-    /// Those of [`Manager::run`].
+    /// Those of [`Manager::run`](super::Manager::run).
     pub async fn join(self) -> Result<Exit, Error> {
         self.task.await.unwrap_or_else(|panic| {
             let text = "the operator's main task panicked; please report it with the log";
