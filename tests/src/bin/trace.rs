@@ -91,7 +91,7 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
     let mut operator = start(&world, crash);
     let sites = user.namespace::<website::Website>("default");
     let text = |error: windlass::Error| format!("{error:?}");
-    wait_for_kind(&sites).await?;
+    crashes += wait_for_kind(&world, &sites, &mut operator).await?;
     for (name, host) in [("a", "a.example"), ("b", "b.example"), ("c", "a.example")] {
         let site = serde_json::from_value(json!({
             "apiVersion": "example.dev/v1", "kind": "Website", "metadata": { "name": name },
@@ -152,13 +152,19 @@ fn revive(world: &World, operator: &mut Operator) -> u64 {
     1
 }
 
-/// Waits until the operator has installed the kind.
-async fn wait_for_kind(sites: &windlass::api::Api<website::Website>) -> Result<(), String> {
+/// Waits until the operator has installed the kind; the number of crashes on the way.
+async fn wait_for_kind(
+    world: &World,
+    sites: &windlass::api::Api<website::Website>,
+    operator: &mut Operator,
+) -> Result<u64, String> {
+    let mut crashes = 0;
     for _ in 0..60 {
         if sites.list().await.is_ok() {
-            return Ok(());
+            return Ok(crashes);
         }
         sleep(Duration::from_secs(1)).await;
+        crashes += revive(world, operator);
     }
     Err("the kind was not installed within 60 s".to_owned())
 }
