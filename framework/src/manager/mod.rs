@@ -51,8 +51,10 @@ use crate::leader::LeaderElection;
 use crate::rbac::{self, Rule};
 use crate::resource::{Resource, ResourceInfo};
 
+#[cfg(any(feature = "testing", feature = "cli"))]
+pub(crate) use install::definition_of;
 #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
-pub(crate) use install::{definition_of, install_all};
+pub(crate) use install::install_all;
 #[cfg(all(feature = "cli", feature = "local"))]
 pub(crate) use signals::first as first_signal;
 
