@@ -17,6 +17,11 @@ while read -r word; do
   case "$word" in
     begin) begin "$@" ;;
     TERM|KILL) kill -s "$word" "$child"; wait "$child"; child= ;;
+    # The signal is still on its way when kill returns: a busy machine obeys it later.
+    STOP) kill -s STOP "$child"; looks=0
+      until case "$(ps -o stat= -p "$child")" in T*) ;; *) [ "$looks" -ge 100 ] ;; esac; do
+        looks=$((looks + 1)); sleep 0.02
+      done ;;
     *) kill -s "$word" "$child" ;;
   esac 2>/dev/null
   echo done
