@@ -22,6 +22,8 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::context::Reach;
+use super::reasons::Reason;
+use super::runtime::ABORT_LIMIT;
 use super::{Reconciler, Result};
 use crate::client::Client;
 use crate::clock::Clock;
@@ -115,7 +117,7 @@ impl<C: Reconciler> Attendance<C> {
 
     /// Has the object reconciled soon.
     pub fn requeue(&self) {
-        self.reach.queue.add(self.key.clone());
+        self.reach.queue.add_with(self.key.clone(), Reason::ASKED.adding());
     }
 
     /// Reports an Event about the object; as [`Context::event`](super::Context::event).
@@ -157,7 +159,17 @@ struct Task<K> {
     uid: String,
     stop: CancellationToken,
     latest: watch::Sender<Cached<K>>,
-    handle: JoinHandle<()>,
+    handle: Ending,
+}
+
+/// A task that does not outlive whoever waits for its end: a wait that is dropped must not leave it
+/// running beside the object's clean-up.
+struct Ending(JoinHandle<()>);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 /// The tasks of one run of a controller.
@@ -229,14 +241,20 @@ impl<C: Reconciler> Tasks<C> {
             name = key.name(),
         );
         let handle = tokio::spawn(supervisor.run(task).instrument(span));
-        self.tasks.lock().insert(key, Task { uid, stop, latest, handle });
+        self.tasks.lock().insert(key, Task { uid, stop, latest, handle: Ending(handle) });
     }
 
     /// Calls the task of an object off and waits for it, at most 10 s.
+    ///
+    /// # Cancel safety
+    /// When it is dropped, so is the task.
     pub(super) async fn end(&self, key: &ObjectKey) {
-        let Some(task) = self.tasks.lock().remove(key) else { return };
+        let Some(mut task) = self.tasks.lock().remove(key) else { return };
         task.stop.cancel();
-        self.gone(key, task.handle, END_LIMIT).await;
+        if !self.gone(key, &mut task.handle, END_LIMIT).await {
+            // One that blocks its thread cannot be dropped before it yields.
+            self.reach.seams.clock.within(ABORT_LIMIT, &mut task.handle.0).await;
+        }
     }
 
     /// Calls all tasks off and waits for them, all together at most `limit`; true when they ended by
@@ -247,15 +265,15 @@ impl<C: Reconciler> Tasks<C> {
         let clock = &self.reach.seams.clock;
         let deadline = clock.after(limit.min(END_LIMIT));
         let mut all_ended = true;
-        for (key, task) in tasks {
+        for (key, mut task) in tasks {
             let left = deadline.saturating_duration_since(clock.now());
-            all_ended &= self.gone(&key, task.handle, left).await;
+            all_ended &= self.gone(&key, &mut task.handle, left).await;
         }
         all_ended
     }
 
-    async fn gone(&self, key: &ObjectKey, mut handle: JoinHandle<()>, limit: Duration) -> bool {
-        if self.reach.seams.clock.within(limit, &mut handle).await.is_some() {
+    async fn gone(&self, key: &ObjectKey, handle: &mut Ending, limit: Duration) -> bool {
+        if self.reach.seams.clock.within(limit, &mut handle.0).await.is_some() {
             return true;
         }
         tracing::warn!(
@@ -263,7 +281,7 @@ impl<C: Reconciler> Tasks<C> {
             object = %key,
             "the task of an object was called off and did not end; it is dropped"
         );
-        handle.abort();
+        handle.0.abort();
         false
     }
 }
@@ -273,7 +291,6 @@ impl<C: Reconciler> Drop for Tasks<C> {
     fn drop(&mut self) {
         for task in self.tasks.lock().values() {
             task.stop.cancel();
-            task.handle.abort();
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The way from sources to the queue: keys, why, and how urgent.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::debounce::Debounce;
@@ -8,7 +9,20 @@ use super::reasons::Reason;
 use crate::clock::Clock;
 use crate::resource::{ObjectKey, Resource};
 use crate::store::Store;
+use crate::sync::Mutex;
 use crate::workqueue::{Adding, Priority, WorkQueue};
+
+/// So many keys wait in a queue that nobody works off, as on a replica that does not lead; one batch
+/// more, at most. What is beyond is not remembered: the next run goes through all objects.
+const STANDBY: usize = 16 * 1024;
+
+/// Does anybody work keys off?
+#[derive(Debug, Default)]
+struct Standby {
+    is_running: AtomicBool,
+    /// Does the next run have to go through all objects?
+    has_dropped: Mutex<bool>,
+}
 
 /// Why a key is told, and whether anything happened.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +58,17 @@ pub(super) struct Feed {
     queue: WorkQueue<ObjectKey>,
     debounce: Option<Arc<Debounce>>,
     clock: Clock,
+    standby: Arc<Standby>,
+}
+
+/// Keys are worked off until it is dropped.
+#[derive(Debug)]
+pub(super) struct Opened(Arc<Standby>);
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        self.0.is_running.store(false, Ordering::SeqCst);
+    }
 }
 
 impl Feed {
@@ -52,13 +77,40 @@ impl Feed {
         debounce: Option<Arc<Debounce>>,
         clock: Clock,
     ) -> Self {
-        Self { queue, debounce, clock }
+        Self { queue, debounce, clock, standby: Arc::default() }
+    }
+
+    /// Keys are worked off from now on. Tells whether all objects have to be gone through, because keys
+    /// were dropped.
+    pub(super) fn open(&self) -> (Opened, bool) {
+        let mut has_dropped = self.standby.has_dropped.lock();
+        self.standby.is_running.store(true, Ordering::SeqCst);
+        (Opened(Arc::clone(&self.standby)), std::mem::take(&mut *has_dropped))
+    }
+
+    /// May more keys come? Their objects are in the cache already: what is dropped before a run begins
+    /// is there when the run looks.
+    fn has_room(&self) -> bool {
+        if self.standby.is_running.load(Ordering::SeqCst) {
+            return true;
+        }
+        let mut has_dropped = self.standby.has_dropped.lock();
+        if self.standby.is_running.load(Ordering::SeqCst) {
+            return true;
+        }
+        let counts = self.queue.counts();
+        let has_room = counts.queued + counts.delayed < STANDBY;
+        *has_dropped |= !has_room;
+        has_room
     }
 
     /// What concerns these objects, each for its cause. News wait for their burst to end, where that
     /// was wired.
     pub(super) fn wake(&self, mut keys: Vec<(ObjectKey, Cause)>) {
-        if let Some(debounce) = self.debounce.as_ref().filter(|_| !keys.is_empty()) {
+        if keys.is_empty() || !self.has_room() {
+            return;
+        }
+        if let Some(debounce) = &self.debounce {
             let now = self.clock.now();
             keys.retain(|(key, cause)| {
                 !cause.is_news || debounce.is_first(key, cause.reason.bit(), now)
@@ -74,6 +126,9 @@ impl Feed {
 
     /// It is time for these objects: no burst is waited for.
     pub(super) fn ring(&self, keys: Vec<ObjectKey>, reason: Reason) {
+        if !self.has_room() {
+            return;
+        }
         self.queue.add_each(keys.into_iter().map(|key| (key, reason.adding())));
     }
 
@@ -101,5 +156,35 @@ impl<K: Resource> Objects for Store<K> {
     fn keys(&self, chosen: &dyn Fn(&ObjectKey) -> bool) -> Vec<ObjectKey> {
         let objects = self.list();
         objects.iter().map(|object| object.key()).filter(|key| chosen(key)).cloned().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seams::Seams;
+    use crate::workqueue::QueueSettings;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_nobody_works_off_is_bounded_and_the_next_run_goes_through_all() {
+        let seams = Seams::system();
+        let queue = WorkQueue::new(QueueSettings::new("site"), &seams);
+        let feed = Feed::new(queue.clone(), None, seams.clock.clone());
+        let wake = |name: usize| {
+            feed.wake_all(vec![ObjectKey::new(Some("shop"), &name.to_string())], Reason::DELETED);
+        };
+        (0..STANDBY).for_each(wake);
+        let (opened, has_dropped) = feed.open();
+        assert!(!has_dropped, "there was room for all");
+        (0..STANDBY + 1).for_each(wake);
+        assert_eq!(
+            queue.counts().queued,
+            STANDBY + 1,
+            "there is no limit while they are worked off"
+        );
+        drop(opened);
+        (0..3 * STANDBY).for_each(wake);
+        assert_eq!(queue.counts().queued, STANDBY + 1);
+        assert!(feed.open().1);
     }
 }

@@ -1,10 +1,13 @@
 //! The last error of each object, for debug dumps and for telling a new failure from a repeated one.
 //!
-//! Bounded: of very many failing objects the newest are known.
+//! Bounded: of very many failing objects the texts of the newest are known. What decides about the
+//! next failure is a few bytes, kept for each object from its first failure to its next success.
 
 use std::collections::BTreeMap;
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use foldhash::fast::FixedState;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -51,11 +54,22 @@ pub(super) struct Noted {
 struct Entry {
     age: u64,
     error: LastError,
+}
+
+/// The failures of one object in a row.
+#[derive(Debug)]
+struct Row {
+    count: u64,
+    /// The text's hash.
+    text: u64,
+    gave_up: bool,
     promised: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// Of every object that fails.
+    rows: BTreeMap<ObjectKey, Row>,
     errors: BTreeMap<ObjectKey, Entry>,
     /// The keys by age.
     ages: BTreeMap<u64, ObjectKey>,
@@ -76,16 +90,18 @@ impl LastErrors {
         self.is_used.store(true, Ordering::Relaxed);
         let text = shorten(text, TEXT_LIMIT);
         let mut inner = self.inner.lock();
-        let before = inner.remove(key).filter(|before| !before.error.is_over);
-        let promised = before.as_ref().and_then(|before| before.promised);
-        let before = before.map(|before| before.error);
+        inner.remove(key);
+        let hash = FixedState::with_seed(0).hash_one(&text);
+        let before = inner.rows.get(key);
         let noted = Noted {
-            count: before.as_ref().map_or(0, |before| before.count) + 1,
-            is_news: before.as_ref().is_none_or(|before| before.text != text),
+            count: before.map_or(0, |before| before.count) + 1,
+            is_news: before.is_none_or(|before| before.text != hash),
             had_given_up: before.is_some_and(|before| before.gave_up),
-            promised,
+            promised: before.and_then(|before| before.promised),
         };
         let (key, gave_up) = (key.clone(), noted.had_given_up);
+        let row = Row { count: noted.count, text: hash, gave_up, promised: None };
+        inner.rows.insert(key.clone(), row);
         let count = noted.count;
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
         noted
@@ -93,23 +109,30 @@ impl LastErrors {
 
     /// The object is not retried any more, or only slowly.
     pub(super) fn gave_up(&self, key: &ObjectKey) {
-        if let Some(entry) = self.inner.lock().errors.get_mut(key) {
+        let mut inner = self.inner.lock();
+        if let Some(row) = inner.rows.get_mut(key) {
+            row.gave_up = true;
+        }
+        if let Some(entry) = inner.errors.get_mut(key) {
             entry.error.gave_up = true;
         }
     }
 
     /// The object is retried then, by its backoff.
     pub(super) fn promise(&self, key: &ObjectKey, retry: Instant) {
-        if let Some(entry) = self.inner.lock().errors.get_mut(key) {
-            entry.promised = Some(retry);
+        if let Some(row) = self.inner.lock().rows.get_mut(key) {
+            row.promised = Some(retry);
         }
     }
 
     /// A reconcile of `key` succeeded.
     pub(super) fn succeeded(&self, key: &ObjectKey) {
-        if self.is_used.load(Ordering::Relaxed)
-            && let Some(entry) = self.inner.lock().errors.get_mut(key)
-        {
+        if !self.is_used.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        inner.rows.remove(key);
+        if let Some(entry) = inner.errors.get_mut(key) {
             (entry.error.is_over, entry.error.gave_up) = (true, false);
         }
     }
@@ -117,7 +140,9 @@ impl LastErrors {
     /// The object is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
         if self.is_used.load(Ordering::Relaxed) {
-            self.inner.lock().remove(key);
+            let mut inner = self.inner.lock();
+            inner.rows.remove(key);
+            inner.remove(key);
         }
     }
 
@@ -139,7 +164,7 @@ impl Inner {
     fn insert(&mut self, error: LastError) {
         self.next += 1;
         self.ages.insert(self.next, error.key.clone());
-        let entry = Entry { age: self.next, error, promised: None };
+        let entry = Entry { age: self.next, error };
         self.errors.insert(entry.error.key.clone(), entry);
         if self.errors.len() > LIMIT
             && let Some((_, oldest)) = self.ages.pop_first()
@@ -170,6 +195,22 @@ mod tests {
         errors.succeeded(&key("home"));
         assert!(errors.snapshot()[0].is_over);
         assert!(errors.note(&key("home"), "broken".into(), at).is_news);
+    }
+
+    #[test]
+    fn a_repeated_failure_is_no_news_however_many_others_fail() {
+        let (errors, at) = (LastErrors::default(), Timestamp::UNIX_EPOCH);
+        let fail = || -> Vec<Noted> {
+            let failing = (0..3 * LIMIT).map(|n| key(&n.to_string()));
+            failing.map(|key| errors.note(&key, "away".into(), at)).collect()
+        };
+        assert!(fail().iter().all(|noted| noted.is_news));
+        errors.gave_up(&key("0"));
+        let again = fail();
+        assert!(again.iter().all(|noted| !noted.is_news && noted.count == 2));
+        assert!(again[0].had_given_up);
+        (0..3 * LIMIT).for_each(|n| errors.succeeded(&key(&n.to_string())));
+        assert!(errors.inner.lock().rows.is_empty(), "nothing is kept of what works");
     }
 
     #[test]

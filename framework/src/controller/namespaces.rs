@@ -75,17 +75,21 @@ impl Namespaces {
         // What the watch shows now may have come after this reconcile began: who did not wait
         // before has seen what its own request was answered, and no more.
         let seen = if obstacle.is_missing { Door::Absent } else { Door::Unknown };
-        let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned().unwrap_or(seen);
+        let tried = waiting.get(namespace).and_then(|keys| keys.get(key)).cloned();
+        // Nothing to look at when it goes on waiting: the watch tells when the namespace changes.
+        let is_new = tried.is_none();
         remove(&mut waiting, key);
         if waiting.len() >= MOST_NAMESPACES && !waiting.contains_key(namespace) {
             return;
         }
         let keys = waiting.entry(namespace.to_owned()).or_default();
         if keys.len() < MOST_KEYS {
-            keys.insert(key.clone(), tried);
+            keys.insert(key.clone(), tried.unwrap_or(seen));
         }
         self.is_waited_for.store(true, Ordering::SeqCst);
-        self.changed.notify_one();
+        if is_new {
+            self.changed.notify_one();
+        }
     }
 
     /// A reconcile of `key` has ended in another way.
@@ -94,9 +98,12 @@ impl Namespaces {
             return;
         }
         let mut waiting = self.waiting.lock();
+        let watched = waiting.len();
         remove(&mut waiting, key);
         self.is_waited_for.store(!waiting.is_empty(), Ordering::SeqCst);
-        self.changed.notify_one();
+        if waiting.len() < watched {
+            self.changed.notify_one();
+        }
     }
 
     /// Watches what keys wait for, and has them tried again. Until it is dropped.
@@ -239,6 +246,8 @@ fn is_label(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::clock::Clock;
     use crate::entropy::Entropy;
@@ -283,6 +292,24 @@ mod tests {
 
     fn key(name: &str) -> ObjectKey {
         ObjectKey::new(Some("shop"), name)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_does_not_change_who_waits_has_nobody_look_through_them() {
+        let rig = Rig::new();
+        let is_told = async || {
+            let clock = Clock::system();
+            clock.within(Duration::from_secs(1), rig.namespaces.changed.notified()).await.is_some()
+        };
+        rig.not_there("a");
+        rig.not_there("b");
+        assert!(is_told().await);
+        rig.not_there("a");
+        rig.namespaces.ended(&key("of another namespace"));
+        rig.namespaces.ended(&key("b"));
+        assert!(!is_told().await, "one still waits, as before");
+        rig.namespaces.ended(&key("a"));
+        assert!(is_told().await, "the watch can end");
     }
 
     #[tokio::test(start_paused = true)]

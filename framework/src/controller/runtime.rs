@@ -16,7 +16,7 @@ use super::changes::Kept;
 use super::context::Reach;
 use super::dump::Look;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
-use super::feed::Feed;
+use super::feed::{Feed, Objects, Opened};
 use super::last::LastErrors;
 use super::meter::Meter;
 use super::pace::{Hot, Pace};
@@ -43,7 +43,7 @@ const EVENT_FLUSH: Duration = Duration::from_secs(2);
 /// Objects named when somebody asks why there is no rest.
 const TOLD: usize = 16;
 /// Dropped reconciles are given so long to be gone.
-const ABORT_LIMIT: Duration = Duration::from_millis(500);
+pub(super) const ABORT_LIMIT: Duration = Duration::from_millis(500);
 
 /// What a wiring came to.
 pub(super) struct Plan<C: Reconciler> {
@@ -194,6 +194,19 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
+    /// Keys are worked off until what it returns is dropped. All objects are gone through when the
+    /// queue does not have them all, and when each has a task: those of a run before have ended.
+    fn open(&self, run: &ControllerRun) -> Opened {
+        let feed = &self.attached(&run.informers).feed;
+        let (opened, has_dropped) = feed.open();
+        if has_dropped || self.plan.around.task.is_some() {
+            let objects = run.informers.informer::<C::Object>().store();
+            let keys = objects.keys(&|_| true).into_iter();
+            feed.visit(keys.map(|key| (key, Duration::ZERO)).collect(), Reason::STARTED);
+        }
+        opened
+    }
+
     async fn work(&self, run: ControllerRun) -> bool {
         if cfg!(panic = "abort") {
             tracing::warn!(
@@ -208,6 +221,7 @@ impl<C: Reconciler> Handle<C> {
         writing.spawn(writer.run(flush.clone()));
 
         let (worker, tasks) = self.worker(&run, recorder);
+        let _opened = self.open(&run);
         let waits = Arc::clone(&worker.namespaces);
         let mut waiting = JoinSet::new();
         waiting.spawn(waits.run(run.informers.clone(), worker.queue.clone()));

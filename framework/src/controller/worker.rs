@@ -164,8 +164,10 @@ impl Worker {
                      differs from the last time?"
                 );
             }
-            Leave::Wait(delay) => return work.hold(delay),
+            Leave::Wait(delay) => return work.because(reasons).hold(delay),
         }
+        // A burst's reasons are known here alone: a turn that comes back must not lose them.
+        let work = work.because(reasons);
         let busy = self.meter.busy();
         let turn = self.a_turn(&work, reasons);
         let end = self.guarded(work.key(), turn, started).await;

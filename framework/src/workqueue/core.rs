@@ -358,10 +358,11 @@ impl<T: Hash + Eq + Clone> Core<T> {
     /// Accepts no more keys and drops those that wait for their time.
     pub(super) fn close(&mut self) {
         self.closed = true;
-        for timer in self.timers.clear() {
-            if is_live(&self.slots, &timer) {
-                self.slots.leave(timer.2);
-            }
+        // Looked at before any of them leaves: the last one takes the slots with it.
+        let waiting = self.timers.clear().filter(|timer| is_live(&self.slots, timer));
+        let waiting: Vec<Ticket> = waiting.map(|(_, _, ticket)| ticket).collect();
+        for ticket in waiting {
+            self.slots.leave(ticket);
         }
         self.backing_off = 0;
     }

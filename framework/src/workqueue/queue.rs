@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::core::{Core, QueueCounts, Taken, Ticket, Verdict};
+use super::core::{Core, Gauges, QueueCounts, Taken, Ticket, Verdict};
 use super::meter::Meter;
 use super::room::{Alarm, Bed, Calls, Room};
 use super::{Adding, KeyState, RetryPolicy, Work};
@@ -26,6 +26,8 @@ use crate::sync::{Mutex, Notify};
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// Longer than a burst of events lasts, shorter than a start-up with many objects.
 const AGEING: Duration = Duration::from_secs(10);
+/// So many keys are added in one pass through the lock: others wait for less than half a millisecond.
+const AT_ONCE: usize = 1024;
 
 /// What a queue is made for.
 #[derive(Clone, Debug)]
@@ -175,23 +177,24 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         self.shared.change(|core, _, now| core.add(key, adding, now));
     }
 
-    /// [`add`](Self::add) for several keys: one pass through the lock, and as many sleeping workers
-    /// wake as there are new ones.
+    /// [`add`](Self::add) for several keys: one pass through the lock for each 1024, and as many
+    /// sleeping workers wake as there are new ones.
     pub fn add_all(&self, keys: impl IntoIterator<Item = T>) {
         self.add_each(keys.into_iter().map(|key| (key, Adding::new())));
     }
 
-    /// [`add_with`](Self::add_with) for several keys: one pass through the lock, and as many sleeping
-    /// workers wake as there are new ones.
+    /// [`add_with`](Self::add_with) for several keys: one pass through the lock for each 1024, and as
+    /// many sleeping workers wake as there are new ones.
     pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
         // The iterator is the caller's code: run it before the lock is taken.
         let keys: Vec<(T, Adding)> = keys.into_iter().collect();
-        if keys.is_empty() {
-            return;
+        let mut keys = keys.into_iter();
+        while keys.len() > 0 {
+            self.shared.change(|core, _, now| {
+                let some = keys.by_ref().take(AT_ONCE);
+                some.for_each(|(key, adding)| core.add(key, adding, now));
+            });
         }
-        self.shared.change(|core, _, now| {
-            keys.into_iter().for_each(|(key, adding)| core.add(key, adding, now));
-        });
     }
 
     /// Waits for a key; `None` once the queue is shut down and has handed out what it held.
@@ -267,7 +270,6 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     /// Runs `step` on the state and wakes whom that concerns.
     fn change<R>(&self, step: impl FnOnce(&mut Core<T>, &mut Room, Duration) -> R) -> R {
         let now = self.now();
-        let mut calls = Calls::default();
         let mut inside = self.inside.lock();
         let Inside { core, room } = &mut *inside;
         let before = core.gauges();
@@ -275,16 +277,25 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         core.promote(now);
         let result = step(core, room, now);
         let after = core.gauges();
+        let calls = (!room.is_empty()).then(|| Self::call(core, room, &before, &after));
+        core.tell_depths(|priority, by| self.meter.depth(priority, by));
+        drop(inside);
+        if let Some(calls) = calls {
+            calls.make();
+        }
+        self.meter.changed(&before, &after);
+        result
+    }
+
+    /// Calls as many sleepers as what happened concerns.
+    fn call(core: &Core<T>, room: &mut Room, before: &Gauges, after: &Gauges) -> Calls {
+        let mut calls = Calls::default();
         // As many as there are new keys; one if there are only old ones: it calls the next.
         let more = after.eligible.saturating_sub(before.eligible);
         let wanted = if core.exhausted() { usize::MAX } else { more.max(after.eligible.min(1)) };
         room.call(wanted, &mut calls);
         room.expect(core.next_due(), &mut calls);
-        core.tell_depths(|priority, by| self.meter.depth(priority, by));
-        drop(inside);
-        calls.make();
-        self.meter.changed(&before, &after);
-        result
+        calls
     }
 
     fn hand_out(shared: &Arc<Self>, taken: Taken<T>, now: Duration) -> Work<T> {

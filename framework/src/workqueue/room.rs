@@ -138,6 +138,12 @@ impl Room {
         (true, self.alarm.take())
     }
 
+    /// Is there nobody who could be called, or told of the time?
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.asleep.is_empty() && self.keeper.is_none()
+    }
+
     /// Calls sleepers until `wanted` are on their way, or all are.
     pub(super) fn call(&mut self, wanted: usize, calls: &mut Calls) {
         while self.called < wanted {

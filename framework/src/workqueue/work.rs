@@ -51,6 +51,13 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.reasons
     }
 
+    /// What brings the key back when it is [held](Self::hold): the worker knows more reasons than the
+    /// queue did.
+    pub(crate) fn because(mut self, reasons: u64) -> Self {
+        self.reasons = reasons;
+        self
+    }
+
     /// When the key was taken.
     pub(crate) fn taken(&self) -> Instant {
         self.queue.epoch + self.taken

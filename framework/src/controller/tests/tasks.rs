@@ -21,8 +21,12 @@ impl Attending {
 impl Reconciler for Attending {
     type Object = Site;
 
-    async fn reconcile(&self, site: &Site, _: &Context<Self>) -> Result {
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
         match site.spec.host.as_str() {
+            "asks" => {
+                self.say(cx.reasons().to_string());
+                Ok(Action::done())
+            }
             "fails" => Err("as told".into()),
             _ => Ok(Action::done()),
         }
@@ -43,6 +47,7 @@ impl Attend for Attending {
         match host.as_str() {
             "panics" => panic!("as told"),
             "short" => return Ok(()),
+            "asks" => task.requeue(),
             "stubborn" => std::future::pending().await,
             _ => {}
         }
@@ -145,4 +150,54 @@ async fn a_task_that_does_not_end_is_dropped_after_ten_seconds() {
     assert!((9..12).contains(&began.elapsed().as_secs()), "{:?}", began.elapsed());
     pass(1).await;
     assert_eq!(running_tasks(&world), Some(0.0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_that_asks_for_a_reconcile_says_so() {
+    // Without a reason of its own it would be taken for part of whatever else wakes the object.
+    let (_world, attending, running) = start(Wiring::new(), "asks").await;
+    let asked = ["changed", "starts home asks", "asked by another reconcile", "sees asks"];
+    assert_eq!(attending.log(), asked);
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_does_not_outlive_a_reconcile_that_waited_for_its_end_and_was_cut() {
+    let wiring = Wiring::new().finalizer(FINALIZER).reconcile_timeout(Duration::from_secs(2));
+    let (world, attending, running) = start(wiring, "stubborn").await;
+    assert_eq!(attending.log(), ["starts home stubborn"]);
+    world.sites().delete("home").await.expect("deleted");
+    pass(8).await;
+    assert_eq!(attending.log(), ["cleanup"]);
+    assert_eq!(running_tasks(&world), Some(0.0), "it works on what was cleaned up");
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn tasks_start_anew_when_the_controller_runs_again() {
+    let (world, attending) = (World::start().await, Attending::default());
+    world.create("home", "a").await;
+    let handle = Wiring::new().task_per_object().build(attending.clone());
+    let informers = InformerRegistry::new(world.client.clone(), vec![]);
+    handle.attach(&informers).expect("it can be wired so");
+    let over = CancellationToken::new();
+    let _over = over.clone().drop_guard();
+    tokio::spawn({
+        let informers = informers.clone();
+        async move { informers.run(over).await }
+    });
+    informers.synced().await;
+    for _term in 0..2 {
+        let (client, stop) = (world.client.clone(), CancellationToken::new());
+        let drain = Duration::from_secs(25);
+        let run = ControllerRun { client, informers: informers.clone(), stop, drain };
+        let stop = run.stop.clone();
+        let (work, _) = tokio::join!(handle.run(run), async {
+            pass(2).await;
+            assert_eq!(attending.log(), ["starts home a"]);
+            stop.cancel();
+        });
+        assert!(work);
+        assert_eq!(attending.log(), ["ends"]);
+    }
 }

@@ -21,6 +21,8 @@ const SLACK: usize = 64;
 pub(super) struct Lines {
     /// Highest priority first.
     lines: Vec<Line>,
+    /// The line that was asked for last: most often it is the next one too.
+    last: usize,
     ageing: Nanos,
     /// Turns in a row for which somebody who has aged was passed over.
     passed_over: u32,
@@ -45,17 +47,33 @@ struct Line {
 
 impl Lines {
     pub(super) fn new(ageing: Nanos) -> Self {
-        Self { lines: Vec::new(), ageing, passed_over: 0, healthy_ready: 0, failing_ready: 0 }
+        Self {
+            lines: Vec::new(),
+            last: 0,
+            ageing,
+            passed_over: 0,
+            healthy_ready: 0,
+            failing_ready: 0,
+        }
     }
 
+    #[inline]
     fn line(&mut self, priority: Priority) -> &mut Line {
+        if self.lines.get(self.last).is_none_or(|line| line.priority != priority) {
+            self.last = self.find(priority);
+        }
+        &mut self.lines[self.last]
+    }
+
+    #[cold]
+    fn find(&mut self, priority: Priority) -> usize {
         // There are one or two.
         let at = self.lines.iter().position(|line| line.priority <= priority);
         let at = at.unwrap_or(self.lines.len());
         if self.lines.get(at).is_none_or(|line| line.priority != priority) {
             self.lines.insert(at, Line::new(priority));
         }
-        &mut self.lines[at]
+        at
     }
 
     /// A place at the end of a line.
@@ -86,6 +104,7 @@ impl Lines {
     }
 
     /// A key is ready that was not, or the other way round.
+    #[inline]
     pub(super) fn count(&mut self, priority: Priority, failing: bool, is_ready: bool) {
         let line = self.line(priority);
         let change = |count: &mut usize| if is_ready { *count += 1 } else { *count -= 1 };
@@ -155,6 +174,9 @@ impl Line {
     /// The first place whose key can be taken.
     fn first<T>(&mut self, slots: &mut Slots<T>, may_fail: bool) -> Option<Place> {
         self.tidy_front(slots);
+        if self.failing.is_empty() {
+            return self.healthy.first();
+        }
         self.failing.drop_outdated(|place| is_live(slots, place));
         let healthy = self.healthy.first();
         let failing = self.failing.first().filter(|_| may_fail);
@@ -167,6 +189,9 @@ impl Line {
     /// Takes out what [`first`](Self::first) found.
     fn pop(&mut self, may_fail: bool) -> Option<Ticket> {
         self.live -= 1;
+        if self.failing.is_empty() {
+            return self.healthy.pop();
+        }
         let failing = self.failing.first().filter(|_| may_fail);
         match (self.healthy.first(), failing) {
             (Some(healthy), Some(failing)) if failing < healthy => self.failing.pop(),
@@ -178,7 +203,9 @@ impl Line {
     /// Passes over places at the front of the healthy lane whose key cannot be taken from there: it
     /// is still in work, its work failed, or it has another place.
     fn tidy_front<T>(&mut self, slots: &mut Slots<T>) {
-        self.healthy.drop_outdated(|place| is_live(slots, place));
+        if self.healthy.has_overdue() {
+            self.healthy.drop_outdated(|place| is_live(slots, place));
+        }
         while let Some(place) = self.healthy.front() {
             if is_live(slots, &place) {
                 let slot = slots.get_mut(place.1);

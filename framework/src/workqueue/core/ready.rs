@@ -36,6 +36,7 @@ impl Lane {
     }
 
     /// The place at the front of those that were not passed over.
+    #[inline]
     pub(super) fn front(&self) -> Option<Place> {
         self.places.front().copied()
     }
@@ -50,7 +51,11 @@ impl Lane {
     }
 
     /// The first place.
+    #[inline]
     pub(super) fn first(&self) -> Option<Place> {
+        if !self.has_overdue() {
+            return self.front();
+        }
         match (self.overdue.peek(), self.places.front()) {
             (Some(Reverse(overdue)), Some(front)) => Some(*overdue.min(front)),
             (Some(Reverse(overdue)), None) => Some(*overdue),
@@ -58,10 +63,22 @@ impl Lane {
         }
     }
 
+    /// Was a place passed over?
+    #[inline]
+    pub(super) fn has_overdue(&self) -> bool {
+        !self.overdue.is_empty()
+    }
+
+    /// Is there no place, not even an outdated one?
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.overdue.is_empty()
+    }
+
     /// Takes out the first.
     pub(super) fn pop(&mut self) -> Option<Ticket> {
         let first = self.first()?;
-        if self.overdue.peek().is_some_and(|Reverse(overdue)| *overdue == first) {
+        if self.has_overdue() && self.overdue.peek() == Some(&Reverse(first)) {
             self.overdue.pop();
         } else {
             self.pass();

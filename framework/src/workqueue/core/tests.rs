@@ -56,6 +56,19 @@ fn a_key_added_while_in_work_keeps_the_place_it_then_took() {
 }
 
 #[test]
+fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
+    let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, 7);
+    // Enough that the slots are given back with the last key, and each with an outdated delay.
+    for again in [20, 10] {
+        let adding = Adding::new().after(again * SECOND);
+        (0..6000).for_each(|key| queue.add(key, adding, at(0)));
+    }
+    queue.close();
+    assert_eq!(queue.counts(), QueueCounts::default());
+    assert!(queue.exhausted());
+}
+
+#[test]
 fn a_rested_key_leaves_nothing_behind() {
     let mut queue = core(1);
     queue.plain(1, at(0));
