@@ -124,19 +124,19 @@ impl<K: Whole> Patcher<K> {
         self.send_telling(|_, _| {}).await
     }
 
-    /// As [`send`](Self::send), telling after each write which version it was made upon, and what it
-    /// left.
+    /// As [`send`](Self::send), telling after each write what it left, and which version it was made
+    /// upon: `None` when the API server was not told to check that.
     pub(crate) async fn send_telling(
         &mut self,
-        mut told: impl FnMut(&str, &K) + Send,
+        mut told: impl FnMut(Option<&str>, &K) + Send,
     ) -> Result<bool, Error> {
         self.check_unmoved()?;
         let Changes { object, status, wanted_status } = self.changes()?;
         let is_written = object.is_some() || status.is_some();
         if let Some(patch) = object {
-            let from = self.base.resource_version().to_owned();
+            let from = self.locked_at().map(str::to_owned);
             let written = self.write(patch, false).await?;
-            told(&from, &written);
+            told(from.as_deref(), &written);
             self.object = written.clone();
             self.base = written;
             if status.is_some() {
@@ -145,18 +145,23 @@ impl<K: Whole> Patcher<K> {
             }
         }
         if let Some(status) = status {
-            let from = self.base.resource_version().to_owned();
+            let from = self.locked_at().map(str::to_owned);
             let written = self.write(json!({ "status": status }), true).await?;
-            told(&from, &written);
+            told(from.as_deref(), &written);
             self.base = written;
         }
         self.object = self.base.clone();
         Ok(is_written)
     }
 
+    /// The version that the next write is accepted upon, if upon no other.
+    fn locked_at(&self) -> Option<&str> {
+        Some(self.base.resource_version()).filter(|version| self.is_locked && !version.is_empty())
+    }
+
     async fn write(&self, mut patch: Value, is_status: bool) -> Result<K, Error> {
         let version = self.base.resource_version();
-        if self.is_locked && !version.is_empty() {
+        if let Some(version) = self.locked_at() {
             patch["metadata"]["resourceVersion"] = version.into();
         }
         if !self.base.uid().is_empty() {

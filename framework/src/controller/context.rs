@@ -140,7 +140,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// The client, for what the methods of the context do not cover. No grant is checked at compile
-    /// time: what you use it for has to stand in `can(…)` to be in the manifest.
+    /// time: what you use it for has to stand in `can(…)` to be in the manifest. A clone of it that
+    /// outlives the reconcile goes on writing for as long as this process leads.
     pub fn client(&self) -> &Client {
         &self.reach.client
     }
@@ -162,7 +163,10 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Cancelled when the operator shuts down, and when this reconcile hit its deadline: a long
-    /// reconcile should end soon then, and may still write.
+    /// reconcile should end soon then. Until it is dropped, at its deadline or the end of the drain, it
+    /// may still write, unless the lease was lost: then every write is refused.
+    ///
+    /// A task that it spawned is not dropped with it: give that a clone of the token, and let it end.
     pub fn cancellation(&self) -> &CancellationToken {
         self.turn.cancel.token()
     }
@@ -276,11 +280,18 @@ impl<C: Reconciler> Context<C> {
 
     /// Shows the cache what a write of ours left, before the watch does.
     fn show<K: Resource>(&self, object: &K) {
-        // A kind that nobody reads from a cache gets none for being written.
-        let Some(informer) = self.reach.informers.existing::<K>() else { return };
-        if let Err(error) = informer.wrote(object) {
-            // The watch will show it.
-            tracing::debug!(%error, "an own write is not shown before the watch does");
+        let informers = &self.reach.informers;
+        // A kind that nobody reads from a cache gets none for being written. A projection would not
+        // fill the caches of the whole.
+        let caches = match K::projection() {
+            Some(_) => informers.existing::<K>().into_iter().collect(),
+            None => informers.caches_of::<K>(),
+        };
+        for cache in caches {
+            if let Err(error) = cache.wrote(object) {
+                // The watch will show it.
+                tracing::debug!(%error, "an own write is not shown before the watch does");
+            }
         }
     }
 
@@ -293,9 +304,12 @@ impl<C: Reconciler> Context<C> {
 
     /// Remembers a write until the watch has shown it.
     fn sent<K: Resource>(&self, what: What, key: &ObjectKey, uid: &str) {
-        let Some(informer) = self.reach.informers.existing::<K>() else { return };
+        let caches = self.reach.informers.caches_of::<K>();
         // A change that no cache shows early is one that nobody can miss.
-        let is_news = what != What::Changed || informer.store().unseen(key).is_some();
+        let is_news = match what {
+            What::Changed => caches.iter().any(|cache| cache.store().unseen(key).is_some()),
+            What::Created | What::Deleted => !caches.is_empty(),
+        };
         if let Some(kind) = Kind::of::<K>().filter(|_| is_news) {
             let now = self.reach.seams.clock.now();
             self.reach.memory.applied.ledger.sent(self.whose(), kind, (what, key, uid), now);
@@ -304,8 +318,9 @@ impl<C: Reconciler> Context<C> {
 
     /// The uid of what the cache shows at `key`.
     fn cached_uid<K: Resource>(&self, key: &ObjectKey) -> Option<String> {
-        let informer = self.reach.informers.existing::<K>()?;
-        informer.store().get(key).map(|cached| cached.head().uid().to_owned())
+        let caches = self.reach.informers.caches_of::<K>();
+        let cached = caches.iter().find_map(|cache| cache.store().get(key));
+        cached.map(|cached| cached.head().uid().to_owned())
     }
 
     /// Shows the cache what a deletion of ours left, by the API server's answer.
@@ -333,9 +348,11 @@ impl<C: Reconciler> Context<C> {
 
     /// Shows the cache that the object of that uid is gone by a deletion.
     fn gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
-        if let Some(informer) = self.reach.informers.existing::<K>() {
-            informer.deleted(key, uid);
-            self.sent::<K>(What::Deleted, key, uid);
+        for cache in self.reach.informers.caches_of::<K>() {
+            if cache.covers(key.namespace()) {
+                cache.deleted(key, uid);
+            }
         }
+        self.sent::<K>(What::Deleted, key, uid);
     }
 }

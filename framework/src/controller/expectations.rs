@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Pending;
-use crate::informer::InformerRegistry;
+use crate::informer::{Informer, InformerRegistry};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::Unseen;
 
@@ -35,8 +35,8 @@ pub(super) enum What {
     Deleted,
 }
 
-/// How a cache stands to a write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a cache stands to a write. Of several caches the one that lacks most counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum View {
     /// The watch has shown it, or what came after it.
     Confirmed,
@@ -57,6 +57,8 @@ struct Sent {
     /// When it was first found to be confirmed. A creation is remembered for a while after that: its
     /// event may still be on its way, and must not pass for that of a child whose name is not known.
     confirmed: Option<Instant>,
+    /// The watch has told of it since: it was seen, though it may be gone again.
+    is_told: bool,
 }
 
 /// A kind of objects that are written, and how to look at its cache.
@@ -132,6 +134,7 @@ impl Ledger {
         if let Some(sent) = room.sent.get_mut(key)
             && sent.uid == uid
             && what == What::Changed
+            && !sent.is_told
         {
             // A child that was created and then changed is still to be seen as created.
             (sent.at, sent.confirmed) = (now, None);
@@ -140,7 +143,7 @@ impl Ledger {
         if room.sent.len() >= WRITES && !room.sent.contains_key(key) {
             room.sent.pop_first();
         }
-        let sent = Sent { what, uid: uid.to_owned(), at: now, confirmed: None };
+        let sent = Sent { what, uid: uid.to_owned(), at: now, confirmed: None, is_told: false };
         room.sent.insert(key.clone(), sent);
     }
 
@@ -173,6 +176,18 @@ impl Ledger {
         });
     }
 
+    /// The watch has told of a child of the parent that it came, or is gone.
+    pub(super) fn told(&self, parent: &ObjectKey, kind: &ResourceInfo, child: Told<'_>) {
+        let mut parents = self.parents.lock();
+        let Some(known) = parents.get_mut(parent) else { return };
+        let name = kind.group_resource();
+        let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
+        let sent = room.sent.get_mut(child.key).filter(|sent| sent.uid == child.uid);
+        if let Some(sent) = sent.filter(|sent| child.is_gone || sent.what == What::Created) {
+            sent.is_told = true;
+        }
+    }
+
     /// The watch has shown a new child of the parent.
     pub(super) fn appeared(&self, parent: &ObjectKey, kind: &ResourceInfo, uid: &str) {
         if self.open.load(Ordering::SeqCst) == 0 {
@@ -202,20 +217,7 @@ impl Ledger {
             return;
         }
         for room in &mut known.rooms {
-            let confirmed: Vec<ObjectKey> = room
-                .views(informers)
-                .filter(|(_, _, view)| *view == View::Confirmed)
-                .map(|(key, ..)| key.clone())
-                .collect();
-            for key in &confirmed {
-                if let Some(sent) = room.sent.get_mut(key) {
-                    sent.confirmed.get_or_insert(now);
-                }
-            }
-            room.sent.retain(|_, sent| match sent.confirmed {
-                Some(at) => sent.what == What::Created && now < at + LINGER,
-                None => true,
-            });
+            room.settle(informers, now);
             if room.opened.is_some_and(|opened| now >= opened + EXPIRE) {
                 let (kind, missing) = (&room.kind.name, room.missing());
                 tracing::warn!(%kind, missing, "children that were created never appeared, and are waited for no longer");
@@ -336,6 +338,21 @@ impl Room {
         self.in_flight + self.unnamed.saturating_sub(self.strangers.len())
     }
 
+    /// Forgets what is confirmed, and what was missing for too long.
+    fn settle(&mut self, informers: &InformerRegistry, now: Instant) {
+        let views: Vec<View> = self.views(informers).map(|(.., view)| view).collect();
+        let mut views = views.into_iter();
+        self.sent.retain(|_, sent| {
+            let view = views.next().unwrap_or(View::Confirmed);
+            if view == View::Confirmed {
+                let at = *sent.confirmed.get_or_insert(now);
+                return sent.what == What::Created && now < at + LINGER;
+            }
+            // What the cache itself remembers ends by itself.
+            view != View::Missing || now < sent.at + EXPIRE
+        });
+    }
+
     /// How the cache stands to each write.
     fn views(
         &self,
@@ -343,10 +360,18 @@ impl Room {
     ) -> impl Iterator<Item = (&ObjectKey, &Sent, View)> {
         let mut views = vec![View::Confirmed; self.sent.len()];
         let asked = self.sent.iter().zip(&mut views);
-        let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none());
+        let asked = asked.filter(|((_, sent), _)| sent.confirmed.is_none() && !sent.is_told);
         (self.kind.look)(informers, &mut asked.map(|((key, sent), view)| Look { key, sent, view }));
         self.sent.iter().zip(views).map(|((key, sent), view)| (key, sent, view))
     }
+}
+
+/// A child that the watch has told of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Told<'a> {
+    pub(super) key: &'a ObjectKey,
+    pub(super) uid: &'a str,
+    pub(super) is_gone: bool,
 }
 
 /// A creation under way.
@@ -400,26 +425,30 @@ impl Drop for Flight<'_> {
     }
 }
 
-/// Looks at the cache of `K`.
+/// Looks at the caches of `K`. What nobody caches is read from the API server.
 fn look<K: Resource>(informers: &InformerRegistry, asked: &mut dyn Iterator<Item = Look<'_>>) {
-    let informer = informers.existing::<K>();
+    let caches = informers.caches_of::<K>();
     for Look { key, sent, view } in asked {
-        // What nobody caches is read from the API server.
-        let Some(informer) = &informer else { continue };
-        let store = informer.store();
-        let seen = || store.get_seen(key).filter(|seen| seen.head().uid() == sent.uid);
-        *view = match (store.unseen(key), sent.what) {
-            (Some(Unseen::Shown), _) => View::Shown,
-            (Some(Unseen::Lapsed), What::Deleted) if seen().is_none() => View::Confirmed,
-            (Some(Unseen::Lapsed), _) => View::Lapsed,
-            (None, What::Deleted) if seen().is_some_and(|seen| !seen.head().is_terminating()) => {
-                View::Missing
-            }
-            (None, What::Created) if !informer.shows_own(key.namespace()) && seen().is_none() => {
-                View::Missing
-            }
-            (None, _) => View::Confirmed,
-        };
+        // In a namespace that no cache reads, nobody will ever see it.
+        let caches = caches.iter().filter(|cache| cache.covers(key.namespace()));
+        *view = caches.map(|cache| look_at(cache, key, sent)).max().unwrap_or(View::Confirmed);
+    }
+}
+
+fn look_at<K: Resource>(cache: &Informer<K>, key: &ObjectKey, sent: &Sent) -> View {
+    let store = cache.store();
+    let seen = || store.get_seen(key).filter(|seen| seen.head().uid() == sent.uid);
+    match (store.unseen(key), sent.what) {
+        (Some(Unseen::Shown), _) => View::Shown,
+        (Some(Unseen::Lapsed), What::Deleted) if seen().is_none() => View::Confirmed,
+        (Some(Unseen::Lapsed), _) => View::Lapsed,
+        (None, What::Deleted) if seen().is_some_and(|seen| !seen.head().is_terminating()) => {
+            View::Missing
+        }
+        (None, What::Created) if !cache.shows_own(key.namespace()) && seen().is_none() => {
+            View::Missing
+        }
+        (None, _) => View::Confirmed,
     }
 }
 

@@ -8,11 +8,15 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tokio::time::Instant;
+
+use super::feed::Cause;
 use super::pump::{Pump, PumpRun, Pumping};
 use super::reasons::Reason;
 use crate::error::BoxError;
@@ -68,7 +72,7 @@ impl Poll {
         let shared = Shared {
             poll: self,
             list: Box::new(move || Box::pin(list())),
-            state: Mutex::new(State { values: Arc::default(), is_listed: false, error: None }),
+            state: Mutex::default(),
             is_wired: AtomicBool::new(false),
             asked: Notify::new(),
         };
@@ -100,8 +104,8 @@ impl Poll {
 /// ```
 ///
 /// - The first list is waited for before the first reconcile, but not longer than its deadline. Until
-///   one has succeeded [`has_listed`](Self::has_listed) is false and every value is absent: do not
-///   take that for what the system says.
+///   one has succeeded [`has_listed`](Self::has_listed) is false, and values are absent, or those of
+///   an earlier term of this replica: do not take them for what the system says.
 /// - An error clears nothing: the last values stay.
 /// - It is polled while its one controller runs: not on replicas that do not lead.
 pub struct Polled<V> {
@@ -119,8 +123,16 @@ struct Shared<V> {
 
 struct State<V> {
     values: Arc<Values<V>>,
+    /// Since the controller was started last.
     is_listed: bool,
+    listed_at: Option<Instant>,
     error: Option<Arc<str>>,
+}
+
+impl<V> Default for State<V> {
+    fn default() -> Self {
+        Self { values: Arc::default(), is_listed: false, listed_at: None, error: None }
+    }
 }
 
 impl<V> Clone for Polled<V> {
@@ -154,9 +166,15 @@ impl<V> Polled<V> {
         Arc::clone(&self.shared.state.lock().values)
     }
 
-    /// Has a list succeeded since the process started?
+    /// Has a list succeeded since this replica began to lead, or started its one controller?
     pub fn has_listed(&self) -> bool {
         self.shared.state.lock().is_listed
+    }
+
+    /// When the last list succeeded, also one of an earlier term: how old the values are, by the
+    /// [clock](super::Context::clock) of the operator. `None` before the first.
+    pub fn listed_at(&self) -> Option<Instant> {
+        self.shared.state.lock().listed_at
     }
 
     /// Why the last list failed; `None` when it succeeded.
@@ -190,6 +208,8 @@ struct Poller<V> {
 
 impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
     fn prepare(self: Arc<Self>, run: PumpRun) -> Pumping {
+        // What an earlier term found may be hours old.
+        self.shared.state.lock().is_listed = false;
         Box::pin(async move { self.once(&run).await })
     }
 
@@ -228,12 +248,15 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         let Poll { name, deadline, .. } = &self.shared.poll;
         let listing = caught(async { (self.shared.list)().await });
         let (result, trouble) = match run.seams.clock.within(*deadline, listing).await {
+            // What compares and drops values is code of users.
             Some(Ok(Ok(values))) => {
-                self.take(values, run);
-                ("success", None)
+                match catch_unwind(AssertUnwindSafe(|| self.take(values, run))) {
+                    Ok(()) => ("success", None),
+                    Err(panic) => ("panic", Some(panicked(&*panic))),
+                }
             }
             Some(Ok(Err(error))) => ("error", Some(with_causes(&*error))),
-            Some(Err(panic)) => ("panic", Some(format!("it panicked: {}", panic_text(&*panic)))),
+            Some(Err(panic)) => ("panic", Some(panicked(&*panic))),
             None => ("timeout", Some(format!("it took longer than {deadline:?}"))),
         };
         run.seams.metrics.count(&names::POLLS, &[&run.controller, name, result], 1);
@@ -264,15 +287,22 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         }
         concerned.extend(before.keys().filter(|key| !values.contains_key(key)).cloned());
         let values = Arc::new(values);
-        {
+        let is_first = {
             let mut state = self.shared.state.lock();
             state.values = values;
             state.is_listed = true;
-        }
+            state.listed_at.replace(run.seams.clock.now()).is_none()
+        };
         // An object that is created later is reconciled for that.
         concerned.retain(|key| run.objects.has(key));
-        run.feed.wake_all(concerned, self.reason);
+        // What a start finds does not go before what changes.
+        let cause = if is_first { Cause::quiet(self.reason) } else { Cause::news(self.reason) };
+        run.feed.wake(concerned.into_iter().map(|key| (key, cause)).collect());
     }
+}
+
+fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
+    format!("it panicked: {}", panic_text(panic))
 }
 
 /// An error and its causes in one line.

@@ -24,6 +24,11 @@
 //! They behave as controller-runtime's of the same names: what compares two states lets creations and
 //! deletions pass. Absent: events without an object (controller-runtime's `Generic`); a
 //! [`Trigger`](super::Trigger) names keys, and no predicate is asked about them.
+//!
+//! A predicate filters changes, and what looks at objects though nothing changed (resyncs, timers,
+//! polls). It does not hide objects: a child, a watched object, a trigger or a reconcile that names one
+//! has it reconciled. Operators that share a kind among them need a selector on the cache, too: see
+//! [`CacheOptions::labels`](crate::informer::CacheOptions::labels).
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -35,7 +40,8 @@ use crate::resource::{Resource, Selector};
 use crate::store::{Cached, Event};
 use crate::wire::object_at_path;
 
-type Test<K> = Arc<dyn Fn(&Change<K>) -> bool + Send + Sync>;
+/// `None`: it panicked, and nobody knows.
+type Test<K> = Arc<dyn Fn(&Change<K>) -> Option<bool> + Send + Sync>;
 
 /// Which changes of a kind `K` are worth a reconcile; cheap to clone.
 ///
@@ -64,14 +70,17 @@ impl<K: Resource> Predicate<K> {
     /// One of your own: `true` lets the change pass. It is asked on a task of its own, in the order of
     /// the changes of an object, and may take its time; while it does, only its source waits. Of an
     /// object that changes faster than it answers it sees the first and the latest changes and, in
-    /// between, sums of them. When it panics, the change passes.
+    /// between, sums of them. When it panics, the change passes, unless another predicate that it is
+    /// combined with decides without it.
     pub fn new(test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         let guarded = move |change: &Change<K>| {
-            catch_unwind(AssertUnwindSafe(|| test(change))).unwrap_or_else(|panic| {
-                let text = panic_text(&*panic);
-                tracing::error!(object = %change.key(), "a predicate panicked, and the change passes: {text}");
-                true
-            })
+            let told = catch_unwind(AssertUnwindSafe(|| test(change)));
+            let panic = match told {
+                Ok(passes) => return Some(passes),
+                Err(panic) => panic_text(&*panic),
+            };
+            tracing::error!(object = %change.key(), "a predicate panicked, and does not keep the change back: {panic}");
+            None
         };
         Self { test: Arc::new(guarded), is_quick: false, text: "custom".into() }
     }
@@ -80,7 +89,7 @@ impl<K: Resource> Predicate<K> {
         text: impl Into<Arc<str>>,
         test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static,
     ) -> Self {
-        Self { test: Arc::new(test), is_quick: true, text: text.into() }
+        Self { test: Arc::new(move |change| Some(test(change))), is_quick: true, text: text.into() }
     }
 
     /// One that lets creations and deletions pass, and updates if `differ` says so.
@@ -113,7 +122,14 @@ impl<K: Resource> Predicate<K> {
         let text = format!("({} and {})", self.text, other.text).into();
         let is_quick = self.is_quick && other.is_quick;
         let (one, two) = (self.test, other.test);
-        Self { test: Arc::new(move |change| one(change) && two(change)), is_quick, text }
+        let test = move |change: &Change<K>| match one(change) {
+            Some(false) => Some(false),
+            first => match two(change) {
+                Some(false) => Some(false),
+                second => first.and(second),
+            },
+        };
+        Self { test: Arc::new(test), is_quick, text }
     }
 
     /// Passes what either lets pass. The second is asked only when the first does not.
@@ -122,7 +138,14 @@ impl<K: Resource> Predicate<K> {
         let text = format!("({} or {})", self.text, other.text).into();
         let is_quick = self.is_quick && other.is_quick;
         let (one, two) = (self.test, other.test);
-        Self { test: Arc::new(move |change| one(change) || two(change)), is_quick, text }
+        let test = move |change: &Change<K>| match one(change) {
+            Some(true) => Some(true),
+            first => match two(change) {
+                Some(true) => Some(true),
+                second => first.and(second),
+            },
+        };
+        Self { test: Arc::new(test), is_quick, text }
     }
 
     /// Passes what this one does not. Of a predicate that compares two states that is neither a
@@ -132,12 +155,20 @@ impl<K: Resource> Predicate<K> {
     pub fn not(self) -> Self {
         let text = format!("not {}", self.text).into();
         let (test, is_quick) = (self.test, self.is_quick);
-        Self { test: Arc::new(move |change| !test(change)), is_quick, text }
+        Self { test: Arc::new(move |change| test(change).map(|passes| !passes)), is_quick, text }
     }
 
     /// Does it let this change pass?
     pub fn passes(&self, change: &Change<K>) -> bool {
-        (self.test)(change)
+        (self.test)(change).unwrap_or(true)
+    }
+
+    /// May this object be looked at though nothing changed? Not if it would be dropped as one that is
+    /// found at the start, and as one that is shown once more.
+    pub(super) fn allows(&self, object: &Cached<K>) -> bool {
+        let (old, new) = (object.clone(), object.clone());
+        self.passes(&Change::Added { new: object.clone(), is_initial: true })
+            || self.passes(&Change::Updated { old, new })
     }
 
     pub(super) fn passes_event(&self, event: &Event) -> bool {
@@ -202,7 +233,7 @@ pub fn deletion<K: Resource>() -> Predicate<K> {
     })
 }
 
-/// Only objects in that namespace.
+/// Only objects in that namespace. It filters changes and hides nothing: see the [module](self).
 pub fn namespace<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     let name = name.into();
     Predicate::on_state(format!("namespace({name})"), move |object| {
@@ -210,13 +241,14 @@ pub fn namespace<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     })
 }
 
-/// Only objects of that name.
+/// Only objects of that name. It filters changes and hides nothing: see the [module](self).
 pub fn name<K: Resource>(name: impl Into<String>) -> Predicate<K> {
     let name = name.into();
     Predicate::on_state(format!("name({name})"), move |object| object.key().name() == name)
 }
 
-/// Only objects whose labels match; a change passes also when only the old labels do.
+/// Only objects whose labels match; a change passes also when only the old labels do. It filters
+/// changes and hides nothing: see the [module](self).
 pub fn labelled<K: Resource>(selector: Selector) -> Predicate<K> {
     Predicate::on_state(format!("labelled({selector})"), move |object| {
         let head = object.head();
@@ -396,5 +428,46 @@ mod tests {
         assert!(!either.clone().not().passes(&labelled) && both.clone().not().passes(&labelled));
         assert_eq!(format!("{either:?}"), "(generation_changed or labels_changed)");
         assert!(either.is_quick() && !either.and(Predicate::new(|_| true)).is_quick());
+    }
+
+    #[test]
+    fn what_panics_keeps_no_change_back_whatever_it_is_combined_with() {
+        let maker = Maker::new();
+        let change = maker.update(json!({}), json!({}));
+        let panics = || Predicate::<ConfigMap>::new(|_| panic!("as told"));
+        let (yes, no) = (|| Predicate::new(|_| true), || Predicate::new(|_| false));
+        for (predicate, passes) in [
+            (panics(), true),
+            (panics().not(), true),
+            (panics().or(no()).not(), true),
+            (no().or(panics()).not(), true),
+            (panics().and(yes()).not(), true),
+            // Decided without it.
+            (panics().and(no()), false),
+            (yes().or(panics()).not(), false),
+        ] {
+            assert_eq!(predicate.passes(&change), passes, "{predicate:?}");
+        }
+    }
+
+    #[test]
+    fn a_look_without_a_change_is_kept_from_what_does_not_fit_alone() {
+        let maker = Maker::new();
+        let state = maker.state(1, json!({ "labels": { "shard": "a" } }), json!({}));
+        let shard = |name: &str| labelled(Selector::everything().equals("shard", name));
+        let updates = Predicate::new(|change| matches!(change, Change::Updated { .. }));
+        for (predicate, allows) in [
+            (shard("a"), true),
+            (shard("b"), false),
+            (shard("a").and(generation_changed()), true),
+            (shard("b").or(generation_changed().not()), true),
+            (generation_changed(), true),
+            (generation_changed().not(), true),
+            (resource_version_changed(), true),
+            (deletion(), false),
+            (updates, true),
+        ] {
+            assert_eq!(predicate.allows(&state), allows, "{predicate:?}");
+        }
     }
 }

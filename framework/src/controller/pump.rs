@@ -50,7 +50,13 @@ pub(super) async fn start(
     for pump in pumps {
         preparing.spawn(Arc::clone(pump).prepare(run.clone()));
     }
-    let prepared = async { while preparing.join_next().await.is_some() {} };
+    let prepared = async {
+        while let Some(ended) = preparing.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(controller = %run.controller, %error, "a source was not prepared");
+            }
+        }
+    };
     tokio::select! {
         biased;
         () = stop.cancelled() => return JoinSet::new(),

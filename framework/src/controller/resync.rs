@@ -1,7 +1,8 @@
 //! Looks at every object once per period, though nothing changed: for drift in what no watch shows.
 //!
 //! The objects are spread over the period by their names, so that a million of them are a trickle and
-//! not a burst, and they are of low priority: what changes goes first. Nothing is kept per object.
+//! not a burst, and they are of low priority: what changes goes first. Nothing is kept per object but
+//! its place in the queue, for one part of the period. Objects that a predicate keeps out are left out.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -9,8 +10,12 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 
+use super::feed::Objects;
+use super::predicates::Predicate;
 use super::pump::{Pump, PumpRun, Pumping};
 use super::reasons::Reason;
+use crate::resource::{ObjectKey, Resource};
+use crate::store::Store;
 
 /// controller-runtime's `SyncPeriod`.
 pub(super) const PERIOD: Duration = Duration::from_secs(10 * 3600);
@@ -26,6 +31,27 @@ pub(super) struct Resync {
 impl Resync {
     pub(super) fn every(period: Duration) -> Self {
         Self { period: period.max(SHORTEST_PART) }
+    }
+}
+
+/// The objects that may be woken though nothing changed.
+pub(super) struct Allowed<K> {
+    pub(super) store: Store<K>,
+    pub(super) when: Option<Predicate<K>>,
+}
+
+impl<K: Resource> Objects for Allowed<K> {
+    fn has(&self, key: &ObjectKey) -> bool {
+        let Some(object) = self.store.get(key) else { return false };
+        self.when.as_ref().is_none_or(|when| when.allows(&object))
+    }
+
+    fn keys(&self, chosen: &dyn Fn(&ObjectKey) -> bool) -> Vec<ObjectKey> {
+        let mut objects = self.store.list();
+        objects.retain(|object| {
+            chosen(object.key()) && self.when.as_ref().is_none_or(|when| when.allows(object))
+        });
+        objects.iter().map(|object| object.key().clone()).collect()
     }
 }
 

@@ -23,6 +23,7 @@ use super::pace::{Hot, Pace};
 use super::predicates::Predicate;
 use super::pump::{self, Pump, PumpRun};
 use super::reasons::{Names, Reason};
+use super::resync::Allowed;
 use super::sources::{self, Attach, Source};
 use super::step::{Memory, ObjectStep};
 use super::waking::Waking;
@@ -140,7 +141,10 @@ impl<C: Reconciler> Handle<C> {
         PumpRun {
             controller: Arc::clone(&self.plan.name),
             feed: self.attached(&run.informers).feed.clone(),
-            objects: Arc::new(run.informers.informer::<C::Object>().store()),
+            objects: Arc::new(Allowed {
+                store: run.informers.informer::<C::Object>().store(),
+                when: self.plan.when.clone(),
+            }),
             seams: seams.fork("pumps"),
         }
     }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::applied::Applied;
 use super::echoes::Echoes;
+use super::expectations::Told;
 use super::feed::{Cause, Feed};
 use super::paused::is_switched;
 use super::predicates::Predicate;
@@ -95,12 +96,16 @@ fn cause_for(event: &Event, reason: Reason) -> Cause {
     }
 }
 
-/// Whatever a predicate says: a clean-up may wait for it, or an object that was paused.
+/// Whatever a predicate says: a clean-up may wait for it, or an object that was paused; and what is
+/// remembered of an object has to end with it.
 fn must_pass(event: &Event) -> bool {
-    let Event::Updated { old, new } = event else {
-        return matches!(event, Event::Added { new, .. } if new.head().is_terminating());
-    };
-    new.head().is_terminating() && !old.head().is_terminating() || is_switched(event)
+    match event {
+        Event::Added { new, .. } => new.head().is_terminating(),
+        Event::Updated { old, new } => {
+            new.head().is_terminating() && !old.head().is_terminating() || is_switched(event)
+        }
+        Event::Deleted { .. } => true,
+    }
 }
 
 /// Children: the object that controls one is told.
@@ -170,10 +175,13 @@ fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied)
         };
         let Some(info) = K::static_info() else { continue };
         if is_gone {
-            applied.forget_child(&owner, &(info, object.key().clone()));
+            applied.forget_child(&owner, &(info.clone(), object.key().clone()));
         } else {
             applied.ledger.appeared(&owner, &info, object.head().uid());
         }
+        let head = object.head();
+        let child = Told { key: object.key(), uid: head.uid(), is_gone };
+        applied.ledger.told(&owner, &info, child);
     }
 }
 

@@ -46,6 +46,7 @@ mod lifecycle;
 mod namespaces;
 mod outside;
 mod own_writes;
+mod patchers;
 mod steps;
 mod superseded;
 mod tasks;

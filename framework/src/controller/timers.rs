@@ -23,6 +23,8 @@ use crate::sync::{Mutex, Notify};
 
 /// The shortest interval.
 const SHORTEST: Duration = Duration::from_secs(1);
+/// Objects that are looked at under one lock: the cache waits for it.
+const BATCH: usize = 1024;
 
 /// Has each object reconciled at intervals, for the reason `timer NAME`.
 ///
@@ -45,7 +47,7 @@ pub struct Timer {
 
 impl Timer {
     /// Every `interval` (at least 1 s), and up to a tenth later, so that objects which came together do
-    /// not stay together.
+    /// not stay together. What became due while another replica led is spread over one interval.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
         let interval = interval.max(SHORTEST);
         Self { name: name.into(), interval, initial_delay: None, idle: Duration::ZERO }
@@ -139,11 +141,31 @@ impl Alarm {
         }
     }
 
+    /// Nobody looked for a while, as another replica led: what is long overdue is spread over the
+    /// interval, and no burst.
+    async fn catch_up(&self, now: Instant, entropy: &Entropy) {
+        let interval = self.timer.interval;
+        let is_late = |due: Instant| later(due, interval / 10) < now;
+        loop {
+            {
+                let mut times = self.times.lock();
+                for _ in 0..BATCH {
+                    let first = times.due.first().filter(|(due, _)| is_late(*due));
+                    let Some((_, key)) = first.cloned() else { return };
+                    times.put_off(&key, later(now, entropy.jitter(interval)));
+                }
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Takes out what is due, and sets the next times; and when to look again.
     fn ring(&self, now: Instant, entropy: &Entropy) -> (Vec<ObjectKey>, Option<Instant>) {
         let mut rung = Vec::new();
         let mut times = self.times.lock();
-        while let Some((due, key)) = times.due.first().filter(|(due, _)| *due <= now).cloned() {
+        for _ in 0..BATCH {
+            let first = times.due.first().filter(|(due, _)| *due <= now);
+            let Some((due, key)) = first.cloned() else { break };
             times.due.remove(&(due, key.clone()));
             let Some(entry) = times.objects.remove(&key) else { continue };
             let quiet = later(entry.changed, self.timer.idle);
@@ -172,6 +194,13 @@ impl Times {
         self.objects.insert(key.clone(), entry);
     }
 
+    fn put_off(&mut self, key: &ObjectKey, due: Instant) {
+        if let Some(entry) = self.objects.remove(key) {
+            self.due.remove(&(entry.due, key.clone()));
+            self.set(key, Entry { due, ..entry });
+        }
+    }
+
     fn forget(&mut self, key: &ObjectKey) {
         if let Some(entry) = self.objects.remove(key) {
             self.due.remove(&(entry.due, key.clone()));
@@ -183,9 +212,11 @@ impl Pump for Alarm {
     fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
         Box::pin(async move {
             let clock = &run.seams.clock;
+            self.catch_up(clock.now(), &run.seams.entropy).await;
             loop {
                 let moved = self.moved.notified();
-                let (rung, next) = self.ring(clock.now(), &run.seams.entropy);
+                let (mut rung, next) = self.ring(clock.now(), &run.seams.entropy);
+                rung.retain(|key| run.objects.has(key));
                 run.feed.ring(rung, self.reason);
                 let next = next.unwrap_or_else(|| clock.after(Duration::MAX));
                 tokio::select! {

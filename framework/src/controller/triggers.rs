@@ -130,10 +130,12 @@ impl<K: Resource> Trigger<K> {
     /// # Cancel safety
     /// Safe: when it is dropped, of several controllers some may have been told.
     pub async fn send(&self, key: ObjectKey) {
+        // Who took it makes room, and would wake this very loop by taking it again.
+        let mut told = Vec::new();
         loop {
             let mut room = std::pin::pin!(self.shared.room.notified());
             room.as_mut().enable();
-            if self.shared.offer(&key) {
+            if self.shared.offer(&key, &mut told) {
                 return;
             }
             room.await;
@@ -146,7 +148,7 @@ impl<K: Resource> Trigger<K> {
     /// [`ErrorKind::Other`] when a controller that is not ready holds too many keys. Nothing is lost
     /// when you drop the key then: a controller that becomes ready reconciles every object.
     pub fn try_send(&self, key: ObjectKey) -> Result<(), Error> {
-        if self.shared.offer(&key) {
+        if self.shared.offer(&key, &mut Vec::new()) {
             return Ok(());
         }
         let Shared { name, capacity, .. } = &*self.shared;
@@ -170,17 +172,22 @@ impl<K: Resource> Trigger<K> {
 }
 
 impl Shared {
-    /// Tells everybody; false when somebody holds too many keys.
-    fn offer(&self, key: &ObjectKey) -> bool {
+    /// Tells everybody but those who were told before; false when somebody holds too many keys.
+    fn offer(&self, key: &ObjectKey, told: &mut Vec<Weak<Target>>) -> bool {
         let mut state = self.state.lock();
         state.targets.retain(|target| target.strong_count() > 0);
         if state.targets.is_empty() {
             return hold(&mut state.early, key, self.capacity);
         }
-        let targets: Vec<_> = state.targets.iter().filter_map(Weak::upgrade).collect();
+        let mut targets = state.targets.clone();
         drop(state);
+        targets.retain(|target| !told.iter().any(|told| told.ptr_eq(target)));
         // All are asked, whatever one of them says.
-        targets.iter().filter(|target| !target.offer(key)).count() == 0
+        let (taken, full): (Vec<_>, Vec<_>) = targets
+            .into_iter()
+            .partition(|target| target.upgrade().is_none_or(|target| target.offer(key)));
+        told.extend(taken);
+        full.is_empty()
     }
 }
 

@@ -169,6 +169,11 @@ impl<K: Resource> Informer<K> {
         core.is_whole() && core.covers(namespace)
     }
 
+    /// Does it read this namespace?
+    pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
+        self.lease.core().covers(namespace)
+    }
+
     /// This process deleted the object of that uid, and it is gone (no finalizer held it): reads of
     /// the store do not show it any more, for at most 10 s or until the watch has caught up.
     pub fn deleted(&self, key: &ObjectKey, uid: &str) {

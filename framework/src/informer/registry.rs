@@ -256,6 +256,21 @@ impl InformerRegistry {
         informers.find::<K>(&info, None).map(Informer::new)
     }
 
+    /// The informers of a kind that somebody uses, of the options that were set for it, whatever they
+    /// keep: the objects, and projections of them. For keys, heads and own writes; values of another
+    /// type than `K` are not to be read by it.
+    pub(crate) fn caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
+        let Some(info) = K::static_info() else { return Vec::new() };
+        let informers = self.inner.informers.lock();
+        let options = informers.options_of(&info);
+        let known = informers.known.iter();
+        known
+            .filter(|known| known.info == info && known.options == options)
+            .filter_map(|known| known.lease.upgrade())
+            .map(Informer::new)
+            .collect()
+    }
+
     fn lease<K: Resource>(&self, info: ResourceInfo, options: Option<CacheOptions>) -> Arc<Lease> {
         let known = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
         let wanted =

@@ -79,7 +79,8 @@ impl<C: Reconciler> Context<C> {
 }
 
 impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
-    /// As [`Patcher::unlocked`].
+    /// As [`Patcher::unlocked`]. What it sends of the reconciled object wakes it once more: between
+    /// the version that was read and the one that it left, somebody else may have written.
     #[must_use]
     pub fn unlocked(self) -> Self {
         Self { patcher: self.patcher.unlocked(), ..self }
@@ -91,7 +92,8 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     }
 
     /// As [`Patcher::send`]: sends what was changed, if anything was; true when it was. The next
-    /// reconcile sees it, and is not woken by it when the object is the reconciled one.
+    /// reconcile sees it, and is not woken by it when the object is the reconciled one and the patch
+    /// is not [unlocked](Self::unlocked).
     ///
     /// # Errors
     /// As [`Patcher::send`]. Also a write to the object by other methods of the context, since the
@@ -99,12 +101,11 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     pub async fn send(&mut self) -> Result<bool, Error> {
         let (cx, is_own) = (self.cx, self.is_own);
         self.patcher
-            .send_telling(|from, written| {
-                if is_own {
-                    cx.wrote_upon(from, written);
-                } else {
-                    cx.wrote(What::Changed, written);
-                }
+            .send_telling(|from, written| match from {
+                Some(from) if is_own => cx.wrote_upon(from, written),
+                // Somebody else may have had a part in what it left.
+                None if is_own => cx.show(written),
+                _ => cx.wrote(What::Changed, written),
             })
             .await
     }

@@ -2,6 +2,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 
 use super::*;
 use crate::client::{Client, ClientConfig};
+use crate::informer::CacheOptions;
 
 const WHOSE: &str = "uid-of-home";
 
@@ -167,4 +168,54 @@ async fn writes_are_bounded_and_forgotten_once_nobody_can_miss_them() {
     tokio::time::advance(LINGER).await;
     world.begin();
     assert!(world.ledger.parents.lock().is_empty());
+}
+
+/// A limited cache shows no own writes: only the watch can tell.
+async fn limited(options: CacheOptions) -> (World, Informer<ConfigMap>) {
+    let world = World::new();
+    world.informers.set_options(info(), options).expect("not used before");
+    let cache = world.informers.informer::<ConfigMap>();
+    (world, cache)
+}
+
+fn created_in(world: &World, namespace: &str) {
+    let key = ObjectKey::new(Some(namespace), "web");
+    world.ledger.sent(world.whose(), kind(), (What::Created, &key, "u"), Instant::now());
+}
+
+fn selected() -> CacheOptions {
+    CacheOptions::default().labels("a=b")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_a_limited_cache_never_shows_is_forgotten_in_time() {
+    let (world, _cache) = limited(selected()).await;
+    created_in(&world, "shop");
+    world.begin();
+    assert_eq!(world.created(), 1);
+    tokio::time::advance(EXPIRE).await;
+    assert_eq!(world.created(), 0);
+    world.begin();
+    assert!(world.ledger.parents.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_came_and_went_during_one_reconcile_is_not_missing() {
+    for is_gone in [false, true] {
+        let (world, _cache) = limited(selected()).await;
+        created_in(&world, "shop");
+        let web = child("web");
+        let told = |uid| world.ledger.told(&key(), &info(), Told { key: &web, uid, is_gone });
+        told("another");
+        assert_eq!(world.created(), 1);
+        told("u");
+        assert_eq!(world.created(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_in_a_namespace_that_no_cache_reads_is_not_waited_for() {
+    let (world, _cache) = limited(CacheOptions::default().namespaces(["shop"])).await;
+    created_in(&world, "elsewhere");
+    assert_eq!(world.created(), 0);
 }

@@ -284,3 +284,127 @@ async fn an_idle_timer_waits_until_the_spec_was_left_alone() {
     assert_eq!(notes.noted(), ["home: timer settle"]);
     running.stop().await;
 }
+
+/// A run of its own, as a term of leadership is.
+async fn term(world: &World, handle: &Arc<dyn ErasedController>, caches: &InformerRegistry) {
+    let ended = CancellationToken::new();
+    let run = ControllerRun {
+        client: world.client.clone(),
+        informers: caches.clone(),
+        stop: ended.clone(),
+        drain: SECOND,
+    };
+    let handle = Arc::clone(handle);
+    let work = tokio::spawn(async move { handle.run(run).await });
+    tokio::time::sleep(10 * SECOND).await;
+    ended.cancel();
+    assert!(work.await.expect("no panic"));
+}
+
+async fn caches(world: &World, handle: &Arc<dyn ErasedController>) -> InformerRegistry {
+    let informers = InformerRegistry::new(world.client.clone(), vec![]);
+    handle.attach(&informers).expect("it can be wired so");
+    let running = informers.clone();
+    tokio::spawn(async move { running.run(CancellationToken::new()).await });
+    informers.synced().await;
+    informers
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_of_an_earlier_term_do_not_pass_for_listed_in_this_one() {
+    let (world, outside) = (World::start().await, Outside::default());
+    world.create("one", "a").await;
+    outside.set("one", 1);
+    let polled = outside.poll();
+    let handle = Wiring::<Noting>::new().polls(&polled).build(Noting::default());
+    let caches = caches(&world, &handle).await;
+    term(&world, &handle, &caches).await;
+    assert!(polled.has_listed());
+    let listed = polled.listed_at().expect("a time");
+    tokio::time::sleep(6 * 3600 * SECOND).await;
+    outside.hangs.store(true, Ordering::SeqCst);
+    term(&world, &handle, &caches).await;
+    assert!(!polled.has_listed(), "not in this term");
+    assert_eq!((polled.get(&key("one")).as_deref(), polled.listed_at()), (Some(&1), Some(listed)));
+    caches.shutdown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_poll_finds_at_the_start_does_not_go_before_what_changes() {
+    let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
+    for n in 0..5 {
+        world.create(&format!("site{n}"), "a").await;
+        outside.set(&format!("site{n}"), n);
+    }
+    let polled = outside.poll();
+    let handle = Wiring::<Noting>::new().workers(1).polls(&polled).build(notes.clone());
+    let caches = caches(&world, &handle).await;
+    world.patch("site4", json!({ "metadata": { "labels": { "by": "us" } } })).await;
+    tokio::time::sleep(SECOND).await;
+    term(&world, &handle, &caches).await;
+    assert_eq!(notes.noted()[0], "site4: started, changed, poll outside");
+    caches.shutdown().await;
+}
+
+/// While another replica led, all were due once.
+#[tokio::test(start_paused = true)]
+async fn timers_that_became_due_while_another_led_are_spread_over_the_interval() {
+    let (world, notes) = (World::start().await, Noting::default());
+    for n in 0..40 {
+        world.create(&format!("site{n}"), "a").await;
+    }
+    let timer = Timer::every(100 * SECOND, "probe");
+    let handle = Wiring::<Noting>::new().timer(timer).build(notes.clone());
+    let caches = caches(&world, &handle).await;
+    tokio::time::sleep(3600 * SECOND).await;
+    term(&world, &handle, &caches).await;
+    let rung = notes.noted().iter().filter(|note| note.contains("timer")).count();
+    assert!(rung <= 12, "{rung} of 40 in the first tenth");
+    caches.shutdown().await;
+}
+
+struct Picky;
+
+impl PartialEq for Picky {
+    fn eq(&self, _: &Self) -> bool {
+        panic!("as told")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_whose_values_panic_when_compared_says_so_and_comes_more_rarely() {
+    let (world, notes) = (World::start().await, Noting::default());
+    world.create("one", "a").await;
+    let list = || async { Ok([(key("one"), Picky)].into()) };
+    let polled: Polled<Picky> = Poll::every(30 * SECOND, "picky").list(list);
+    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    tokio::time::sleep(1800 * SECOND).await;
+    assert!(polled.error().is_some_and(|error| error.contains("it panicked: as told")));
+    let labels = ["site", "picky", "panic"];
+    let panics = world.client.seams().metrics.counted(&names::POLLS, &labels);
+    assert!((6..=16).contains(&panics), "{panics} in half an hour");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trigger_that_one_controller_cannot_take_waits_and_tells_the_other_once() {
+    let (world, notes) = (World::start().await, Noting::default());
+    world.create("home", "a").await;
+    let trigger = Trigger::with_capacity("hook", 1);
+    let never = Wiring::<Noting>::new().name("never").triggered_by(&trigger);
+    let never = never.build(Noting::default());
+    let running =
+        world.run(Wiring::<Noting>::new().triggered_by(&trigger).build(notes.clone())).await;
+    notes.noted();
+    trigger.send(key("other")).await;
+    let sending = tokio::spawn({
+        let trigger = trigger.clone();
+        async move { trigger.send(key("home")).await }
+    });
+    tokio::time::sleep(SECOND).await;
+    assert!(!sending.is_finished());
+    assert_eq!(notes.noted(), ["home: trigger hook"]);
+    drop(never);
+    sending.await.expect("there is nobody to wait for");
+    running.stop().await;
+}

@@ -274,3 +274,57 @@ async fn a_child_whose_create_was_not_answered_is_expected_until_it_appears() {
     running.settled().await;
     assert_eq!(writer.turns().last().expect("one"), "1 owned, one: -, services 0");
 }
+
+/// A part of a config map.
+#[derive(crate::Projection, Clone, Debug)]
+#[projection(of = ConfigMap)]
+struct Host {
+    metadata: ObjectMeta,
+    #[projection(path = "data.host")]
+    host: Option<String>,
+}
+
+/// Makes one child of a generated name, and looks again; its children are cached as parts.
+#[derive(Clone, Default)]
+struct Projecting(Arc<Mutex<Vec<String>>>);
+
+impl Owns<ConfigMap> for Projecting {}
+impl Owns<Host> for Projecting {}
+
+impl Reconciler for Projecting {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        let children = cx.store_of::<Host>().owned_by(site.uid());
+        let hosts = children.iter().filter_map(|one| one.get().ok()?.host.clone());
+        let hosts: Vec<String> = hosts.collect();
+        let is_satisfied = cx.expectations().satisfied();
+        self.0.lock().push(format!("{hosts:?}, satisfied {is_satisfied}"));
+        if children.is_empty() && is_satisfied {
+            let mut map = child("", "a");
+            (map.metadata.name, map.metadata.generate_name) = (None, Some("gen-".into()));
+            cx.create_owned(map).await?;
+        } else if let [one] = &children[..]
+            && self.0.lock().len() == 2
+        {
+            cx.delete_owned::<ConfigMap>(one.key().name()).await?;
+        }
+        let is_over = self.0.lock().len() > 2;
+        Ok(if is_over { Action::done() } else { Action::requeue_after(Duration::from_millis(50)) })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_own_writes_of_the_whole_are_seen_in_a_cache_of_a_part() {
+    let (world, projecting) = (World::start().await, Projecting::default());
+    let wiring = Wiring::<Projecting>::new().owns::<Host>();
+    let running = world.run(wiring.build(projecting.clone())).await;
+    world.server.faults().pause_watches("configmaps");
+    world.create("home", "x").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let told = projecting.0.lock().clone();
+    let one = r#"["a"], satisfied true"#;
+    // After the deletion it is made again.
+    assert_eq!(told[..3], ["[], satisfied true", one, "[], satisfied true"]);
+    running.stop().await;
+}

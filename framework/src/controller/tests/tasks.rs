@@ -1,6 +1,8 @@
 //! Tasks that live as long as their object.
 
 use super::*;
+use crate::controller::Predicate;
+use crate::informer::Change;
 
 /// Its tasks say what they see.
 #[derive(Clone, Default)]
@@ -200,4 +202,16 @@ async fn tasks_start_anew_when_the_controller_runs_again() {
         assert!(work);
         assert_eq!(attending.log(), ["ends"]);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_task_ends_with_its_object_whatever_a_predicate_says_of_the_deletion() {
+    let alive = Predicate::new(|change| !matches!(change, Change::Deleted { .. }));
+    let (world, attending, running) = start(Wiring::new().when(alive), "a").await;
+    assert_eq!(attending.log(), ["starts home a"]);
+    world.sites().delete("home").await.expect("deleted");
+    pass(3).await;
+    assert_eq!(attending.log(), ["ends"]);
+    assert_eq!(running_tasks(&world), Some(0.0));
+    assert!(running.stop().await);
 }

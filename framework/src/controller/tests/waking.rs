@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::controller::predicates::{
-    annotations_changed, field_changed, generation_changed, labels_changed,
+    annotations_changed, field_changed, generation_changed, labelled as labelled_with,
+    labels_changed,
 };
-use crate::controller::{PAUSED, Predicate};
+use crate::controller::{PAUSED, Predicate, Timer};
+use crate::resource::Selector;
 
 fn noting() -> Wiring<Noting> {
     Wiring::new().owns::<ConfigMap>()
@@ -306,4 +308,27 @@ async fn what_changes_goes_before_what_was_there_at_the_start() {
     stop.cancel();
     assert!(work.await.expect("no panic"));
     caches.await.expect("no panic");
+}
+
+/// Operators that share a kind by labels.
+#[tokio::test(start_paused = true)]
+async fn no_resync_and_no_timer_looks_at_what_a_predicate_keeps_out() {
+    let (world, notes) = (World::start().await, Noting::default());
+    let ours = labelled_with(Selector::everything().equals("by", "us"));
+    let wiring = Wiring::<Noting>::new()
+        .when(generation_changed().or(labels_changed()))
+        .when(ours)
+        .resync(Duration::from_secs(60))
+        .timer(Timer::every(Duration::from_secs(60), "probe"));
+    let running = world.run(wiring.build(notes.clone())).await;
+    world.create("home", "a").await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(notes.noted().is_empty());
+    labelled(&world, "home", "us").await;
+    running.settled().await;
+    assert_eq!(notes.noted(), ["home: changed"]);
+    tokio::time::sleep(Duration::from_secs(180)).await;
+    let told = notes.noted().join(", ");
+    assert!(told.contains("resync") && told.contains("timer probe"), "{told}");
+    running.stop().await;
 }

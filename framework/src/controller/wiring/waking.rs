@@ -20,8 +20,9 @@ impl<C: Reconciler> Wiring<C> {
     /// again, both have to. See [`predicates`](crate::controller::predicates).
     ///
     /// An object that is marked for deletion is reconciled whatever a predicate says, and so is one
-    /// whose [pause](crate::controller::PAUSED) begins or ends. Resyncs, timers, triggers and polls
-    /// are not asked about.
+    /// whose [pause](crate::controller::PAUSED) begins or ends; the task of one that is gone ends.
+    /// Resyncs, timers and polls look at those objects that pass as found at the start, or as shown
+    /// once more unchanged. Triggers, children and watched objects are not asked about.
     pub fn when(mut self, predicate: Predicate<C::Object>) -> Self {
         self.when = Some(match self.when.take() {
             Some(before) => before.and(predicate),

@@ -1,0 +1,112 @@
+//! Copies that a reconcile changes and sends: seen by the next one, and not mistaken for others' work.
+
+use super::*;
+use crate::rbac::{Can, verbs};
+use crate::sync::Notify;
+
+/// Annotates its object, or the config map `one`, once, and says what it sees.
+#[derive(Clone, Default)]
+struct Patching {
+    turns: Arc<Mutex<Vec<String>>>,
+    is_unlocked: bool,
+    /// It waits for this before it sends.
+    go: Option<Arc<Notify>>,
+}
+
+impl Owns<ConfigMap> for Patching {}
+impl Can<verbs::Patch, ConfigMap> for Patching {}
+
+impl Patching {
+    fn turns(&self) -> Vec<String> {
+        self.turns.lock().clone()
+    }
+
+    async fn annotate(&self, site: &Site, cx: &Context<Self>) -> Result<()> {
+        let mut copy = cx.patcher();
+        if self.is_unlocked {
+            copy = copy.unlocked();
+        }
+        let annotations = copy.metadata.annotations.get_or_insert_default();
+        annotations.insert("by".into(), "us".into());
+        copy.status.get_or_insert_default().seen = site.metadata.generation;
+        if let Some(go) = &self.go {
+            go.notified().await;
+        }
+        copy.send().await?;
+        Ok(())
+    }
+}
+
+impl Reconciler for Patching {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        let is_annotated = site.metadata.annotations.is_some();
+        let seen = site.status.as_ref().and_then(|status| status.seen).is_some();
+        let map = cx.store_of::<ConfigMap>().get(&ObjectKey::new(Some("shop"), "one"));
+        let map = map.and_then(|map| map.get().ok());
+        let host = map.as_ref().and_then(|map| map.data.clone()?.remove("host"));
+        let host = host.unwrap_or_default();
+        let turn = format!("{}, annotated {is_annotated}, seen {seen}, map {host}", site.spec.host);
+        self.turns.lock().push(turn);
+        if let Some(map) = map.filter(|_| host == "a") {
+            let mut copy = cx.patcher_of(&*map);
+            copy.data.get_or_insert_default().insert("host".into(), "b".into());
+            copy.send().await?;
+        }
+        if !is_annotated {
+            self.annotate(site, cx).await?;
+        }
+        let look_again = site.spec.host == "looks again" && self.turns.lock().len() < 2;
+        let again = Action::requeue_after(Duration::from_millis(50));
+        Ok(if look_again { again } else { Action::done() })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_what_a_patcher_of_the_context_sent_is_seen_by_the_next_reconcile() {
+    let (world, patching) = (World::start().await, Patching::default());
+    world.maps().create(&child("one", "a")).await.expect("created");
+    let wiring = Wiring::<Patching>::new().owns::<ConfigMap>();
+    let running = world.run(wiring.build(patching.clone())).await;
+    world.server.faults().pause_watches("configmaps");
+    world.create("home", "looks again").await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    world.server.faults().pause_watches("sites");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let turns = patching.turns();
+    assert_eq!(turns[1], "looks again, annotated true, seen true, map b", "{turns:?}");
+    running.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_patcher_of_the_context_sent_does_not_wake_its_object() {
+    let (world, patching) = (World::start().await, Patching::default());
+    let wiring = Wiring::<Patching>::new().owns::<ConfigMap>();
+    let running = world.run(wiring.build(patching.clone())).await;
+    world.writes();
+    world.create("home", "a").await;
+    running.settled().await;
+    assert_eq!(patching.turns().len(), 1, "{:?}", patching.turns());
+    assert_eq!(world.writes(), ["create sites/", "patch sites/", "patch sites/status"]);
+    running.stop().await;
+}
+
+/// The patch is accepted upon a version that nobody has reconciled.
+#[tokio::test(start_paused = true)]
+async fn what_somebody_wrote_before_an_unlocked_patch_is_reconciled() {
+    let (world, go) = (World::start().await, Arc::new(Notify::new()));
+    let patching = Patching { is_unlocked: true, go: Some(go.clone()), ..Patching::default() };
+    let wiring = Wiring::<Patching>::new().owns::<ConfigMap>();
+    let running = world.start_only(wiring.build(patching.clone())).await;
+    world.create("home", "a").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    go.notify_one();
+    running.settled().await;
+    let turns = patching.turns();
+    assert_eq!(turns.last().expect("one"), "b, annotated true, seen true, map ", "{turns:?}");
+    assert!(turns.len() <= 3, "and then there is rest: {turns:?}");
+    running.stop().await;
+}
