@@ -18,6 +18,7 @@
 //! }
 //! ```
 
+mod arguments;
 mod logging;
 mod options;
 #[cfg(feature = "local")]
@@ -118,7 +119,10 @@ impl App {
         let runtime = runtime.map_err(|error| {
             Error::new(ErrorKind::Other, "cannot start the tokio runtime").because(error)
         })?;
-        runtime.block_on(self.run(options))
+        let outcome = runtime.block_on(self.run(options));
+        // Dropping it would wait without a limit for whatever blocks a thread.
+        runtime.shutdown_background();
+        outcome
     }
 
     async fn run(self, options: Options) -> Result<ExitCode, Error> {
@@ -142,7 +146,7 @@ impl App {
             builder = builder.burst(burst);
         }
         let client = builder.build()?;
-        let manager = options.apply((self.build)(client));
+        let manager = options.apply((self.build)(client))?;
         Ok(manager.run().await?.report())
     }
 
@@ -168,7 +172,8 @@ impl App {
         // The name stays, also where a flag turns the election off that it comes from.
         let name =
             built.name.clone().or_else(|| built.election.as_ref().map(|own| own.name.clone()));
-        let mut manager = options.apply(built);
+        let had_an_election = built.election.is_some();
+        let mut manager = options.apply(built)?;
         if let Some(sample) = self.sample.transpose()? {
             manager = manager.describes(sample.definition);
         }
@@ -176,9 +181,13 @@ impl App {
         sheet.namespace.clone_from(&wanted.namespace);
         sheet.image.clone_from(&wanted.image);
         sheet.namespaced = wanted.namespaced;
-        if options.election.leader_elect == Some(false) {
-            // The program must do without the permissions that are not printed.
-            sheet.args.push("--leader-elect=false".to_owned());
+        // What is printed is what these flags make of the program: the container needs them, too.
+        sheet.args = options.arguments()?;
+        if let Some(election) = manager.election.as_ref().filter(|_| !had_an_election) {
+            if options.election.leader_election_id.is_none() {
+                // The container's program may be called otherwise than this one.
+                sheet.args.push(format!("--leader-election-id={}", election.name));
+            }
         }
         if manager.name.is_none() && manager.election.is_none() {
             manager = manager.name(name.unwrap_or_else(program_name));
@@ -210,7 +219,10 @@ fn program_name() -> String {
 
 impl Options {
     /// What the flags and the environment say, over what the program says.
-    fn apply(&self, mut manager: Manager) -> Manager {
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for flags of an election that there is not.
+    fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         if let Some(switch) = self.health_probe_bind_address {
             manager = match switch {
                 Switch::At(addr) => manager.health(addr),
@@ -223,7 +235,7 @@ impl Options {
                 Switch::Off => manager.without_metrics(),
             };
         }
-        manager = self.election.apply(manager);
+        manager = self.election.apply(manager)?;
         if let Some(workers) = self.max_concurrent_reconciles {
             manager = manager.max_concurrent_reconciles(workers);
         }
@@ -239,21 +251,25 @@ impl Options {
         if !namespaces.is_empty() {
             manager = manager.namespaces(namespaces);
         }
-        manager
+        Ok(manager)
     }
 }
 
 impl Election {
-    fn apply(&self, mut manager: Manager) -> Manager {
+    fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
+        self.check()?;
         match self.leader_elect {
             Some(false) => manager = manager.without_leader_election(),
-            Some(true) if manager.election.is_none() => {
+            // Who asks for a lease must not work without one.
+            elect if manager.election.is_none() && (elect.is_some() || self.ask_for_lease) => {
                 let lease = manager.name.clone().unwrap_or_else(program_name);
                 manager = manager.leader_election(lease);
             }
             _ => {}
         }
-        let Some(mut settings) = manager.election.take() else { return manager };
+        let Some(mut settings) = manager.election.take() else {
+            return self.needs_an_election().map(|()| manager);
+        };
         if let Some(lease) = &self.leader_election_id {
             // The operator keeps the name that it had by its lease.
             manager.name.get_or_insert_with(|| settings.name.clone());
@@ -275,9 +291,43 @@ impl Election {
             settings = settings.lend(true);
         }
         if self.ask_for_lease {
-            settings = settings.ask(true);
+            // Of a program that lends by itself, too: two that do both would pass it on for ever.
+            settings = settings.ask(true).lend(false);
         }
-        manager.leader_election_with(settings)
+        Ok(manager.leader_election_with(settings))
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.ask_for_lease && self.lend_lease {
+            let text = "--ask-for-lease and --lend-lease exclude each other: the process on your \
+                        machine asks, the one in the cluster lends";
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        if self.leader_elect == Some(false) { self.needs_an_election() } else { Ok(()) }
+    }
+
+    /// Refuses every flag that says nothing without an election.
+    fn needs_an_election(&self) -> Result<(), Error> {
+        let given = [
+            ("--ask-for-lease", self.ask_for_lease),
+            ("--lend-lease", self.lend_lease),
+            ("--leader-election-id", self.leader_election_id.is_some()),
+            ("--leader-election-namespace", self.leader_election_namespace.is_some()),
+            ("--leader-elect-lease-duration", self.leader_elect_lease_duration.is_some()),
+            ("--leader-elect-renew-deadline", self.leader_elect_renew_deadline.is_some()),
+            ("--leader-elect-retry-period", self.leader_elect_retry_period.is_some()),
+        ];
+        let given = given.iter().filter(|(_, is_given)| *is_given);
+        let names: Vec<&str> = given.map(|(name, _)| *name).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let text = format!(
+            "{} cannot be followed without a leader election: every replica would work at once; \
+             add --leader-elect, or leave it out",
+            names.join(", ")
+        );
+        Err(Error::new(ErrorKind::Usage, text))
     }
 }
 

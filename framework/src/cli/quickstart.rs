@@ -37,7 +37,7 @@ pub(super) async fn run(
         cluster = prepare(sample.as_ref()) => cluster?,
     };
     let client = cluster.client().clone();
-    let running = options.apply((build)(client.clone()).quiet()).start();
+    let running = options.apply((build)(client.clone()).quiet())?.start();
     let code = match &sample {
         Some(sample) => show(&running, &client, sample, options).await?,
         None => ExitCode::SUCCESS,

@@ -1,3 +1,5 @@
+use clap::CommandFactory;
+
 use super::*;
 
 fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
@@ -43,7 +45,7 @@ fn the_flags_of_zap_still_work() {
 #[test]
 fn flags_win_over_the_program() {
     let manager = || Manager::new(Client::offline()).leader_election("ops");
-    let apply = |arguments: &[&str]| parse(arguments).unwrap().apply(manager());
+    let apply = |arguments: &[&str]| parse(arguments).unwrap().apply(manager()).unwrap();
     assert!(apply(&["--leader-elect=false"]).election.is_none());
     assert_eq!(apply(&["--leader-elect"]).election.unwrap().name, "ops");
     assert_eq!(apply(&["--watch-namespace=a, b,"]).namespaces, ["a", "b"]);
@@ -71,7 +73,7 @@ fn an_election_is_named_and_timed_as_by_either_family_of_flags() {
             "--leader-elect-retry-period=1.5s",
         ],
     ] {
-        let manager = parse(&arguments).unwrap().apply(manager());
+        let manager = parse(&arguments).unwrap().apply(manager()).unwrap();
         assert_eq!(manager.display_name(), "ops", "the operator is still called so");
         let election = manager.election.unwrap();
         assert_eq!(election.name, "other");
@@ -99,7 +101,7 @@ fn durations_are_written_as_go_writes_them() {
 #[test]
 fn flags_say_how_much_is_done_at_once_and_for_how_long_it_may_end() {
     let flags = ["--max-concurrent-reconciles=16", "--graceful-shutdown-timeout=40s"];
-    let manager = parse(&flags).unwrap().apply(Manager::new(Client::offline()));
+    let manager = parse(&flags).unwrap().apply(Manager::new(Client::offline())).unwrap();
     assert_eq!(manager.workers, Some(16));
     assert_eq!(manager.drain.as_secs(), 40);
     assert!(parse(&["--max-concurrent-reconciles=0"]).is_err());
@@ -118,4 +120,102 @@ fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() 
     assert!(parse(&["--metrics-secure=false"]).is_ok());
     let error = parse(&["--metrics-secure"]).unwrap_err().to_string();
     assert!(error.contains("without TLS"), "{error}");
+}
+
+/// Flags that say how the operator runs, one way each, and those that are no matter of a container.
+const SAID: [&str; 17] = [
+    "--kube-api-qps=20.5",
+    "--kube-api-burst=30",
+    "--metrics-bind-address=127.0.0.1:9090",
+    "--health-probe-bind-address=:9440",
+    "--leader-elect=true",
+    "--lend-lease",
+    "--leader-election-id=other",
+    "--leader-election-namespace=kube-system",
+    "--leader-elect-lease-duration=1m",
+    "--leader-elect-renew-deadline=40s",
+    "--leader-elect-retry-period=1500ms",
+    "--max-concurrent-reconciles=16",
+    "--graceful-shutdown-timeout=40s500us",
+    "--log-level=debug",
+    "--log-format=json",
+    "--zap-devel=true",
+    "--watch-namespace=a,b",
+];
+const LOCAL: [&str; 8] = [
+    "ask-for-lease",
+    "help",
+    "kubeconfig",
+    "metrics-secure",
+    "ready-timeout",
+    "until-ready",
+    "zap-stacktrace-level",
+    "zap-time-encoding",
+];
+
+#[test]
+fn a_container_is_given_each_flag_that_its_manifests_were_printed_for() {
+    for said in SAID {
+        let mut flags = vec![said];
+        if said.starts_with("--kube-api-burst") {
+            flags.push("--kube-api-qps=1");
+        }
+        let options = parse(&flags).unwrap();
+        let given = options.arguments().unwrap();
+        let mut again = parse(&given.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert_eq!(again.log.least(), options.log.least(), "{said}: {given:?}");
+        again.log.clone_from(&options.log);
+        assert!(again.watch_namespace.is_empty(), "it is in the environment");
+        again.watch_namespace.clone_from(&options.watch_namespace);
+        assert_eq!(format!("{again:?}"), format!("{options:?}"), "{said}: {given:?}");
+    }
+    assert_eq!(parse(&[]).unwrap().arguments().unwrap(), [""; 0]);
+    let off = parse(&["--metrics-bind-address=0", "--leader-elect=false"]).unwrap();
+    assert_eq!(off.arguments().unwrap(), ["--leader-elect=false", "--metrics-bind-address=0"]);
+}
+
+#[test]
+fn every_flag_is_either_given_to_the_container_or_a_matter_of_this_machine() {
+    let command = Options::command();
+    for flag in command.get_arguments().filter_map(clap::Arg::get_long) {
+        let said = SAID.iter().any(|said| said[2..].split('=').next() == Some(flag));
+        assert!(said != LOCAL.contains(&flag), "what becomes of --{flag} in `manifests`?");
+    }
+}
+
+#[test]
+fn flags_of_an_election_that_there_is_not_are_refused_and_asking_brings_one() {
+    let apply = |flags: &[&str]| parse(flags).unwrap().apply(Manager::new(Client::offline()));
+    let asking = apply(&["--ask-for-lease"]).unwrap();
+    assert!(format!("{:?}", asking.election.unwrap()).contains("asks: true"));
+    for flag in [
+        "--lend-lease",
+        "--leader-election-id=x",
+        "--leader-election-namespace=x",
+        "--leader-elect-lease-duration=1m",
+        "--leader-elect-renew-deadline=5s",
+        "--leader-elect-retry-period=1s",
+    ] {
+        let error = apply(&[flag]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage, "{flag}");
+        let name = flag.split('=').next().unwrap();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    let error = apply(&["--ask-for-lease", "--leader-elect=false"]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(apply(&["--leader-elect=false"]).unwrap().election.is_none());
+}
+
+#[test]
+fn a_process_that_asks_does_not_lend() {
+    let manager = |lends| {
+        let election = crate::leader::LeaderElection::new("ops").lend(lends);
+        Manager::new(Client::offline()).leader_election_with(election)
+    };
+    let asking = parse(&["--ask-for-lease"]).unwrap().apply(manager(true)).unwrap();
+    assert!(format!("{:?}", asking.election).contains("asks: true, lends: false"));
+    let both = parse(&["--ask-for-lease", "--lend-lease"]).unwrap().apply(manager(false));
+    assert_eq!(both.unwrap_err().kind(), ErrorKind::Usage);
+    let error = parse(&["--ask-for-lease"]).unwrap().arguments().unwrap_err();
+    assert!(error.to_string().contains("--lend-lease"), "{error}");
 }

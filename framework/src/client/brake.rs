@@ -41,7 +41,8 @@ impl Call<'_> {
     /// Waits for a permit of the rate limiter; watches need none.
     pub(super) async fn permit(&self) -> Result<(), Error> {
         let limiter = self.request.extra.limiter.as_ref();
-        let limiter = limiter.or(self.shared.defaults.limiter.as_ref());
+        let shared = self.shared.defaults.limiter.as_ref();
+        let limiter = limiter.or(shared.filter(|_| !self.is_urgent()));
         let Some(limiter) = limiter.filter(|_| self.request.verb != Verb::Watch) else {
             return Ok(());
         };

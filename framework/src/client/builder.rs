@@ -340,7 +340,14 @@ impl ClientBuilder {
         };
         let manager = self.manager.as_deref().unwrap_or(DEFAULT_NAME).into();
         let bounds = Arc::default();
-        Client { shared: Arc::new(shared), gate: None, manager, bounds, dry_run: false }
+        Client {
+            shared: Arc::new(shared),
+            gate: None,
+            manager,
+            bounds,
+            dry_run: false,
+            is_urgent: false,
+        }
     }
 }
 

@@ -182,6 +182,11 @@ impl<'a> Call<'a> {
         })
     }
 
+    /// Does it pass by the limiter that others wait for?
+    pub(super) fn is_urgent(&self) -> bool {
+        self.out.client.is_urgent
+    }
+
     async fn run(&mut self) -> Result<Answer, Error> {
         match self.attempts().await {
             Ok(answer) => Ok(answer),

@@ -85,6 +85,8 @@ pub struct Client {
     /// Namespaces that it is bound to, the latest last; several let nothing namespaced pass.
     bounds: Arc<[Arc<str>]>,
     dry_run: bool,
+    /// Waits neither for the limiter nor for the backoff that other handles share.
+    is_urgent: bool,
 }
 
 impl Client {
@@ -144,6 +146,12 @@ impl Client {
         Self { gate: Some(gate), ..self.clone() }
     }
 
+    /// The same connection; requests wait for no permit of the client's limiter and not for its
+    /// backoff. For the few that must not queue behind all others, and pace themselves: elections.
+    pub(crate) fn urgent(&self) -> Self {
+        Self { is_urgent: true, ..self.clone() }
+    }
+
     /// The same connection; writes carry `manager` as field manager unless they name one.
     #[must_use]
     pub fn field_manager(&self, manager: &str) -> Self {
@@ -171,7 +179,8 @@ impl Client {
 
     /// A backoff manager for one request.
     fn new_backoff(&self) -> Option<Arc<dyn BackoffManager>> {
-        self.shared.defaults.backoff.as_ref().map(|make| make())
+        let backoff = self.shared.defaults.backoff.as_ref().filter(|_| !self.is_urgent);
+        backoff.map(|make| make())
     }
 
     fn content_type(&self) -> &str {

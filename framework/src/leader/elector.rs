@@ -13,6 +13,7 @@ use super::gate::{LeaseGate, Unheld};
 use super::lock::ResourceLock;
 use super::machine::{Answer, Ask, Concern, Loss, Machine, Written};
 use super::news::News;
+use super::reach::Reach;
 use super::record::ObservedRecord;
 use super::settings::{JITTER, LeaderElection};
 use crate::client::Client;
@@ -59,6 +60,7 @@ struct Shared {
     lock: Arc<dyn ResourceLock>,
     seams: Seams,
     status: watch::Sender<Leadership>,
+    reach: Reach,
 }
 
 /// Leadership, from its beginning to its end. It renews itself in the background; dropping it stops
@@ -111,7 +113,9 @@ impl Elector {
             .clone()
             .or_else(|| std::env::var("POD_NAMESPACE").ok().filter(|value| !value.is_empty()))
             .unwrap_or_else(|| client.default_namespace().to_owned());
-        let lock = settings.lock.lock(client, &namespace, &settings.name, &identity);
+        // A renewal that queues behind the requests of reconcilers comes too late; the election has
+        // a pace of its own.
+        let lock = settings.lock.lock(&client.urgent(), &namespace, &settings.name, &identity);
         Self::over(settings, lock, seams)
     }
 
@@ -142,6 +146,7 @@ impl Elector {
                 lock,
                 seams,
                 status,
+                reach: Reach::default(),
             }),
         })
     }
@@ -160,6 +165,12 @@ impl Elector {
     /// when all is well.
     pub(super) fn overdue(&self) -> Option<Duration> {
         self.shared.gate.lock().as_ref().and_then(LeaseGate::overdue)
+    }
+
+    /// Why this process could not lead if nobody else did; `None` when the lock answers it, or did,
+    /// and the API server is away.
+    pub(crate) fn unreachable(&self) -> Option<String> {
+        self.shared.reach.trouble()
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -389,10 +400,16 @@ impl Shared {
             }
             let sent = clock.mark();
             let answer = self.ask(&ask).await;
+            let was_answered = !matches!(answer, Answer::Failed);
             let next = machine.answered(&ask, answer, &sent, &clock.mark(), clock.wall());
             match next {
                 Some(next) => ask = next,
-                None => return,
+                None => {
+                    if was_answered {
+                        self.reach.answered();
+                    }
+                    return;
+                }
             }
         }
     }
@@ -422,11 +439,14 @@ impl Shared {
                 }
                 _ => {
                     warn!(lease = %self.lock.describe(), error = ?error, "an election request failed");
+                    self.reach.failed(&error);
                     Answer::Failed
                 }
             },
             None => {
                 warn!(lease = %self.lock.describe(), ?limit, "an election request was not answered");
+                let text = format!("{} does not answer within {limit:?}", self.lock.describe());
+                self.reach.failed(&Error::new(ErrorKind::Timeout, text));
                 Answer::Failed
             }
         }

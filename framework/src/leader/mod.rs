@@ -24,6 +24,7 @@ mod health;
 mod lock;
 mod machine;
 mod news;
+mod reach;
 mod record;
 mod run;
 mod settings;

@@ -231,6 +231,10 @@ impl LeaderElection {
     pub fn check(&self) -> Result<(), Error> {
         let problem = if self.name.is_empty() {
             Err("it has no name".to_owned())
+        } else if self.manners.asks && self.manners.lends {
+            let why = "it asks for the lease and lends it, and replicas would pass it on for ever; \
+                       let the process on your machine ask and those in the cluster lend";
+            Err(why.to_owned())
         } else if self.fence && self.lock != LockKind::Leases {
             Err("a fence reads a Lease, and the lock is another".to_owned())
         } else {

@@ -128,14 +128,19 @@ impl Vitals {
             });
         }
         if let Some(leadership) = self.leadership() {
-            let detail = match leadership {
+            let detail = match &leadership {
                 Leadership::Leading => "leading".to_owned(),
                 Leadership::Candidate { holder: Some(holder) } => format!("{holder:?} leads"),
                 Leadership::Candidate { holder: None } => "waiting for the lease".to_owned(),
                 Leadership::Ended => "ended".to_owned(),
             };
-            // A replica that waits with warm caches is ready.
-            checks.push(passed("leaderElection", &detail));
+            let waits = matches!(leadership, Leadership::Candidate { .. });
+            let elector = self.elector.as_ref().filter(|_| waits);
+            // A replica that waits with warm caches is ready, if it could lead.
+            checks.push(match elector.and_then(Elector::unreachable) {
+                Some(why) => failed("leaderElection", format!("cannot lead: {why}")),
+                None => passed("leaderElection", &detail),
+            });
         }
         for runnable in &self.runnables {
             let record = runnable.record.lock().clone();

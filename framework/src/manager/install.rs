@@ -41,20 +41,24 @@ pub(crate) fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinit
     Ok(definition)
 }
 
-/// Are the kinds of all definitions served, in whatever form? Writes nothing. An API server that
-/// cannot be asked counts as one that serves none.
+/// Are the kinds of all definitions served, in whatever form? Writes nothing, but tries out what the
+/// leader would write: a version whose definition is refused must not take the place of one that works.
+/// An API server that cannot be asked counts as one that serves none.
 ///
 /// # Errors
-/// The definitions may not be read, and are not known to be served.
+/// The definitions may not be read, and are not known to be served; the API server would refuse one.
 pub(super) async fn are_served(
     client: &Client,
     definitions: &[CustomResourceDefinition],
 ) -> Result<bool, Error> {
     let api: Api<CustomResourceDefinition> = client.all();
+    let mut are_served = true;
     for definition in definitions {
         match api.get_opt(definition.name()).await {
-            Ok(Some(stored)) if matches!(served(&stored), Ok(true)) => {}
-            Ok(_) => return Ok(false),
+            Ok(stored) => {
+                try_out(&api, definition, stored.as_ref()).await?;
+                are_served &= stored.is_some_and(|stored| matches!(served(&stored), Ok(true)));
+            }
             Err(error) if error.kind() == ErrorKind::Forbidden => {
                 if !is_known_without(client, definition).await {
                     return Err(refused(definition.name(), error));
@@ -66,7 +70,29 @@ pub(super) async fn are_served(
             }
         }
     }
-    Ok(true)
+    Ok(are_served)
+}
+
+/// Has the API server check the definition that a leader would write, without storing it.
+async fn try_out(
+    api: &Api<CustomResourceDefinition>,
+    own: &CustomResourceDefinition,
+    stored: Option<&CustomResourceDefinition>,
+) -> Result<(), Error> {
+    if stored.is_some_and(|stored| is_newer(stored, own) || is_same(own, stored)) {
+        return Ok(());
+    }
+    match api.apply(own.name(), own).force().dry_run().await {
+        Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::BadRequest) => {
+            Err(refused(own.name(), error))
+        }
+        // Whoever leads may have the rights, and an API server that is away comes back.
+        Err(error) => {
+            debug!(definition = own.name(), error = ?error, "cannot try it out");
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+    }
 }
 
 /// Applies the definitions that are not there as they should be, and waits until every one is

@@ -219,10 +219,11 @@ impl Sheet<'_> {
         }
         rules.push(rule_of("events.k8s.io", "events", &["create"]));
         let suffix = "-leader-election";
-        [
-            self.role("Role", suffix, json!(rules)),
-            self.binding("Role", suffix, Some(self.namespace)),
-        ]
+        // Where the election looks for it.
+        let namespace = election.namespace.as_deref().unwrap_or(self.namespace);
+        let mut role = self.role("Role", suffix, json!(rules));
+        role["metadata"]["namespace"] = json!(namespace);
+        [role, self.binding("Role", suffix, Some(namespace))]
     }
 
     /// What refuses writes of a replica that does not lead, if the election has a fence.

@@ -1,0 +1,86 @@
+//! The command line of the container that the manifests describe.
+//!
+//! `manifests` takes the flags of `run`, and prints what they make of the program. The container must
+//! be told the same, or it would run as another one than its roles and probes are made for. Absent:
+//! `--watch-namespace`, which is in the container's environment, and flags about this machine.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::options::{Election, LogFormat, Options, Switch};
+use crate::error::{Error, ErrorKind};
+
+impl Options {
+    /// What a container must be told to run as these options say.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] for a flag that makes no sense in a cluster.
+    pub(super) fn arguments(&self) -> Result<Vec<String>, Error> {
+        let log_format = (self.log.log_format != LogFormat::default()).then_some("json");
+        let level = self.log.least().map(|level| level.to_string().to_ascii_lowercase());
+        let mut arguments = self.election.arguments()?;
+        arguments.extend(
+            [
+                flag("kube-api-qps", self.kube_api_qps.map(|qps| qps.to_string())),
+                flag("kube-api-burst", self.kube_api_burst.map(|burst| burst.to_string())),
+                flag("metrics-bind-address", self.metrics_bind_address.map(switch)),
+                flag("health-probe-bind-address", self.health_probe_bind_address.map(switch)),
+                flag("max-concurrent-reconciles", self.max_concurrent_reconciles.map(number)),
+                flag("graceful-shutdown-timeout", self.graceful_shutdown_timeout.map(duration)),
+                flag("log-level", level),
+                flag("log-format", log_format.map(str::to_owned)),
+            ]
+            .into_iter()
+            .flatten(),
+        );
+        Ok(arguments)
+    }
+}
+
+impl Election {
+    fn arguments(&self) -> Result<Vec<String>, Error> {
+        if self.ask_for_lease {
+            let text = "--ask-for-lease is for a process on your machine, and its manifests would \
+                        make every replica ask; leave it out, or use --lend-lease";
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        let all = [
+            flag("leader-elect", self.leader_elect.map(|elect| elect.to_string())),
+            self.lend_lease.then(|| "--lend-lease".to_owned()),
+            flag("leader-election-id", self.leader_election_id.clone()),
+            flag("leader-election-namespace", self.leader_election_namespace.clone()),
+            flag("leader-elect-lease-duration", self.leader_elect_lease_duration.map(duration)),
+            flag("leader-elect-renew-deadline", self.leader_elect_renew_deadline.map(duration)),
+            flag("leader-elect-retry-period", self.leader_elect_retry_period.map(duration)),
+        ];
+        Ok(all.into_iter().flatten().collect())
+    }
+}
+
+fn flag(name: &str, value: Option<String>) -> Option<String> {
+    value.map(|value| format!("--{name}={value}"))
+}
+
+fn number(number: usize) -> String {
+    number.to_string()
+}
+
+fn switch(switch: Switch) -> String {
+    match switch {
+        Switch::Off => "0".to_owned(),
+        // As people write it: every interface.
+        Switch::At(SocketAddr::V4(addr)) if addr.ip().is_unspecified() => {
+            format!(":{}", addr.port())
+        }
+        Switch::At(addr) => addr.to_string(),
+    }
+}
+
+/// In whole units, so that nothing is lost.
+fn duration(duration: Duration) -> String {
+    match duration.subsec_nanos() {
+        0 => format!("{}s", duration.as_secs()),
+        nanos if nanos % 1_000_000 == 0 => format!("{}ms", duration.as_millis()),
+        _ => format!("{}ns", duration.as_nanos()),
+    }
+}

@@ -1,0 +1,81 @@
+//! Could this process have the lock, if nobody else had it?
+//!
+//! A candidate whose lock is refused to it, or is in a namespace that does not exist, waits for ever.
+//! It must not be called ready: a roll-out would end the replica that works. An API server that is away
+//! is another matter: it takes nobody out of service.
+
+use parking_lot::Mutex;
+
+use crate::error::{Error, ErrorKind};
+
+/// What attempts learnt about the lock.
+#[derive(Debug, Default)]
+pub(super) struct Reach(Mutex<State>);
+
+#[derive(Debug)]
+enum State {
+    /// No attempt was answered yet; why the last one failed.
+    Unknown(String),
+    /// An attempt was answered, and none was refused since then.
+    Answered,
+    /// The last answer was a refusal.
+    Refused(String),
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::Unknown("the lease was not asked for yet".to_owned())
+    }
+}
+
+impl Reach {
+    /// An attempt was answered to its end.
+    pub(super) fn answered(&self) {
+        *self.0.lock() = State::Answered;
+    }
+
+    /// A request failed.
+    pub(super) fn failed(&self, error: &Error) {
+        let is_refusal = matches!(
+            error.kind(),
+            ErrorKind::Unauthorized | ErrorKind::Forbidden | ErrorKind::NotFound
+        );
+        let mut state = self.0.lock();
+        match *state {
+            _ if is_refusal => *state = State::Refused(error.to_string()),
+            State::Unknown(_) => *state = State::Unknown(error.to_string()),
+            State::Answered | State::Refused(_) => {}
+        }
+    }
+
+    /// Why it could not lead; `None` when it could, for all that is known.
+    pub(super) fn trouble(&self) -> Option<String> {
+        match &*self.0.lock() {
+            State::Answered => None,
+            State::Unknown(why) | State::Refused(why) => Some(why.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_trouble_until_an_answer_and_silence_only_before_the_first_one() {
+        let reach = Reach::default();
+        assert!(reach.trouble().is_some(), "nothing is known yet");
+        let failed = |kind| reach.failed(&Error::new(kind, format!("{kind:?}")));
+        failed(ErrorKind::Timeout);
+        assert_eq!(reach.trouble().as_deref(), Some("Timeout"));
+        reach.answered();
+        failed(ErrorKind::Connect);
+        assert_eq!(reach.trouble(), None, "the API server is away");
+        for kind in [ErrorKind::Unauthorized, ErrorKind::Forbidden, ErrorKind::NotFound] {
+            failed(kind);
+            failed(ErrorKind::Connect);
+            assert_eq!(reach.trouble(), Some(format!("{kind:?}")));
+            reach.answered();
+        }
+    }
+}
