@@ -181,7 +181,8 @@ impl Elector {
     /// elector or of a clone lasts, it waits for the end of that.
     ///
     /// # Cancel safety
-    /// Dropping it ends the campaign; a Lease won in that moment is left to expire.
+    /// Dropping it ends the campaign; a Lease won in that moment is left to expire. With `stop` it is
+    /// given back.
     pub async fn campaign(&self, stop: &CancellationToken) -> Option<Term> {
         let shared = &self.shared;
         let turn = tokio::select! {
@@ -202,11 +203,9 @@ impl Elector {
         .with(shared.settings.manners);
         let mut news = News::of(Arc::clone(&shared.lock), shared.seams.fork("news"));
         info!(lease = %shared.lock.describe(), identity = %self.identity(), "waiting to lead");
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => break,
-                () = shared.attempt(&mut machine) => {}
+        while !stop.is_cancelled() {
+            if !shared.attempt_until(&mut machine, stop).await {
+                break;
             }
             if let Some(sent) = machine.held() {
                 return Some(self.begin(machine, sent, news, turn));
@@ -373,6 +372,27 @@ impl Shared {
         while !machine.is_chance(&news.next().await) {}
         let moment = (PROMPT / 2).mul_f64(1.0 + self.seams.entropy.unit());
         self.seams.clock.sleep(moment).await;
+    }
+
+    /// An attempt; false when `stop` came first. Then a lease that it won, or may have won, is given
+    /// back.
+    async fn attempt_until(&self, machine: &mut Machine, stop: &CancellationToken) -> bool {
+        let clock = &self.seams.clock;
+        let ended = {
+            let mut attempt = std::pin::pin!(self.attempt(machine));
+            tokio::select! {
+                biased;
+                () = &mut attempt => return true,
+                () = stop.cancelled() => clock.within(FAREWELL, attempt).await.is_some(),
+            }
+        };
+        if !ended {
+            machine.stale();
+        }
+        if self.settings.release && (machine.held().is_some() || !ended) {
+            clock.within(FAREWELL, self.release(machine)).await;
+        }
+        false
     }
 
     /// Takes a request for the lease back, if one was made.

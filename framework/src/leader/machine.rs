@@ -330,7 +330,8 @@ impl Machine {
         }
     }
 
-    fn stale(&mut self) {
+    /// What was seen may not be what is stored any more.
+    pub(super) fn stale(&mut self) {
         if let Some(sight) = &mut self.sight {
             sight.current = false;
         }
@@ -380,7 +381,7 @@ impl Machine {
         let sight = self.sight.as_ref()?;
         let free = match sight.lease.record.holder.as_deref() {
             None => !self.is_courteous(sight, now),
-            Some(_) if self.is_ours(&sight.lease.record) => true,
+            Some(_) if self.is_ours(&sight.lease.record) => !self.is_left(sight, now),
             Some(_) if self.held.is_some() => return self.decide_loss(),
             Some(_) => self.unchanged_for_long(sight, now),
         };
@@ -392,6 +393,15 @@ impl Machine {
     fn is_courteous(&self, sight: &Sight, now: &Mark) -> bool {
         let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
         self.manners.lends && self.asker(sight).is_some() && sight.first.steady_until(now) < turn
+    }
+
+    /// Is the record what a term of this process left behind whose work was cut, though somebody asks
+    /// for the lease? Then that one has it as soon as it is over, and this process comes after it.
+    fn is_left(&self, sight: &Sight, now: &Mark) -> bool {
+        let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
+        let over = self.timing.lease_duration + turn;
+        let is_lent = self.manners.lends && self.asker(sight).is_some();
+        self.held.is_none() && is_lent && sight.first.steady_until(now) < over
     }
 
     /// Asks the holder for the lease, once: a record that changed over and over would never pass on.

@@ -237,6 +237,9 @@ impl LeaderElection {
             Err(why.to_owned())
         } else if self.fence && self.lock != LockKind::Leases {
             Err("a fence reads a Lease, and the lock is another".to_owned())
+        } else if self.manners.lends && !self.release {
+            Err("it lends the lease and never gives it back; switch `release_on_cancel` on"
+                .to_owned())
         } else {
             self.timing.check()
         };

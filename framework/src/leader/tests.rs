@@ -433,3 +433,19 @@ fn two_processes_of_one_pod_name_call_themselves_differently() {
     assert_ne!(a, b);
     assert_eq!(a.rsplit('_').next().map(str::len), Some(8));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_while_the_lease_is_being_acquired_leaves_it_to_nobody() {
+    for at in 0..15 {
+        let bench = Bench::new();
+        let (elector, _) = bench.elector("a");
+        let stop = bench.stop.clone();
+        let campaign = tokio::spawn(async move { elector.campaign(&stop).await });
+        tokio::time::sleep(Duration::from_millis(at)).await;
+        bench.stop.cancel();
+        if let Some(term) = campaign.await.unwrap() {
+            term.end(true).await;
+        }
+        assert_eq!(bench.store.holder(), None, "stopped after {at} ms");
+    }
+}

@@ -35,6 +35,9 @@ use crate::resource::ResourceExt;
 
 /// Beyond the drain time that work was given, for its own bookkeeping.
 const GRACE: Duration = Duration::from_secs(1);
+/// Beyond the drain time that controllers were given, for the Events of reconciles that ended in its
+/// last moment (2 s at the most), and to drop those that did not.
+const LAST_WORDS: Duration = Duration::from_secs(3);
 /// So long caches wait for this process to lead and to install what they would look for in vain.
 const HEAD_START: Duration = Duration::from_secs(3);
 
@@ -128,12 +131,17 @@ fn set_up(
     let informers = InformerRegistry::new(client.clone(), namespaces);
     let mut caches = caches.into_iter();
     let cached = caches.try_for_each(|(info, options)| informers.set_options(info, options));
+    let is_elected = election.is_some();
     let lease = election.as_ref().map(|settings| settings.name.clone());
     let elector = election.map(|settings| Elector::new(settings, &client)).transpose();
     let (elector, problem) = match unique.and(cached).and(elector) {
         Ok(elector) => (elector, None),
         Err(problem) => (None, Some(problem)),
     };
+    if is_elected {
+        // Nobody leads yet.
+        manager.clusters.iter().for_each(|cluster| cluster.fence(None));
+    }
     let vitals = Vitals {
         name,
         began: client.seams().clock.now(),
@@ -213,12 +221,6 @@ impl Operator {
 
     /// Between the first server and the last.
     async fn serve(&self) -> Result<Exit, Error> {
-        for cluster in &self.vitals.clusters {
-            // Nobody leads yet.
-            if self.vitals.elector.is_some() {
-                cluster.fence(None);
-            }
-        }
         let early = self.crew(When::BeforeCaches, &self.client, CancellationToken::new());
         let outcome = self.with_definitions().await;
         self.stop.cancel();
@@ -419,8 +421,8 @@ impl Operator {
                 true
             }
         };
-        let failed = self.failed.error.lock().is_some();
-        term.end(all_ended && !failed).await;
+        // Also after a failure: what counts is that nothing works any more.
+        term.end(all_ended).await;
         self.vitals.clusters.iter().for_each(|cluster| cluster.fence(None));
         *self.vitals.gate.lock() = None;
         all_ended
@@ -462,25 +464,29 @@ impl Operator {
             running.spawn(async move { (controller.name().to_owned(), controller.run(run).await) });
         }
         let (lost, asked) = ends.unwrap_or_default();
-        let limit = tokio::select! {
+        let mut early_ended = true;
+        let (limit, more) = tokio::select! {
             biased;
-            () = stop.cancelled() => self.drain + GRACE,
-            () = lost.cancelled() => LOST,
-            () = asked.cancelled() => self.drain + GRACE,
+            () = stop.cancelled() => (self.drain, LAST_WORDS),
+            () = lost.cancelled() => (LOST, Duration::ZERO),
+            () = asked.cancelled() => (self.drain, LAST_WORDS),
             Some(early) = running.join_next() => {
+                early_ended = matches!(early, Ok((_, true)));
                 self.failed.with(match early {
                     Ok((name, _)) => ended(&format!("controller {name:?}")),
                     Err(panic) => ended("a controller").because(panic),
                 });
-                self.drain + GRACE
+                (self.drain, LAST_WORDS)
             }
         };
         stop.cancel();
-        let (drained, ended) =
-            tokio::join!(self.drained(&mut running, limit), beside.dismiss(limit));
+        let (drained, ended) = tokio::join!(
+            self.drained(&mut running, limit + more),
+            beside.dismiss(limit + more.min(GRACE))
+        );
         self.vitals.informers.report_invalid(None);
         self.clock.within(GRACE, reporting.join_next()).await;
-        drained && ended
+        drained && ended && early_ended
     }
 
     /// Cached objects that do not decode get an Event each, by `client`, until `stop`.

@@ -165,7 +165,8 @@ impl Runnable {
         self
     }
 
-    /// The operator cannot do without it: a failure or a panic ends the operator, with the error.
+    /// The operator cannot do without it: a failure or a panic ends the operator, with the error. One
+    /// that fails after it was told to stop, or because the lease was lost, just ends.
     pub fn essential(mut self) -> Self {
         self.essential = true;
         self
@@ -192,12 +193,13 @@ impl Runnable {
                 Err(panic) => Failure::from(format!("it panicked: {}", panic_text(panic.as_ref()))),
             };
             self.note(&failure);
-            if self.essential {
-                return Err(self.ended(failure));
-            }
             if cx.stop.is_cancelled() {
                 warn!(error = %failure, "the runnable failed while it stopped");
                 break;
+            }
+            // A write refused for want of the lease is no failure of its own: it is told to stop soon.
+            if self.essential && kind_of(&failure) != ErrorKind::NotLeader {
+                return Err(self.ended(failure));
             }
             if cx.clock.now().saturating_duration_since(began) >= RECOVERED {
                 pause = FIRST_PAUSE;
@@ -223,13 +225,17 @@ impl Runnable {
     }
 
     fn ended(&self, failure: Failure) -> Error {
-        let kind = failure.cause().downcast_ref::<Error>().map_or(ErrorKind::Other, Error::kind);
+        let kind = kind_of(&failure);
         let text = format!(
             "the runnable {:?} failed, and the operator was told not to do without it",
             self.name
         );
         Error::new(kind, text).because(failure.source)
     }
+}
+
+fn kind_of(failure: &Failure) -> ErrorKind {
+    failure.cause().downcast_ref::<Error>().map_or(ErrorKind::Other, Error::kind)
 }
 
 impl fmt::Debug for Runnable {

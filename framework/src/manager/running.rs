@@ -60,6 +60,18 @@ impl Running {
         &self.vitals.informers
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn controllers(&self) -> Vec<Arc<dyn ErasedController>> {
+        self.vitals.controllers.clone()
+    }
+
+    /// The caches of its own cluster and of all others, each with a client.
+    #[cfg(feature = "testing")]
+    pub(crate) fn caches(&self) -> Vec<(&Client, &InformerRegistry)> {
+        let others = self.vitals.clusters.iter().map(|one| (one.client(), one.informers()));
+        std::iter::once((&self.client, self.informers())).chain(others).collect()
+    }
+
     /// Its client, without the gate of leadership.
     pub fn client(&self) -> &Client {
         &self.client

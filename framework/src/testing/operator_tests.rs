@@ -10,13 +10,14 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use windlass_apiserver::faults::{Action as Do, Fault};
 
 use super::*;
 use crate::api::{Api, Patch};
 use crate::conditions::{Conditions, met};
 use crate::controller::{Action, Context, Failure, Reconciler, Result};
 use crate::error::ErrorKind;
-use crate::leader::Leadership;
+use crate::leader::{LeaderElection, Leadership};
 use crate::manager::{Exit, ManifestOptions};
 use crate::resource::{DynamicObject, ResourceExt};
 
@@ -270,4 +271,105 @@ async fn c4_endless_reconciling_is_not_settled_and_names_the_object_and_its_reas
 #[should_panic(expected = "the operator reconciles without end")]
 async fn c4_a_test_that_ends_while_its_operator_reconciles_without_end_fails() {
     restless().await.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(expected = "the operator reconciles without end")]
+async fn c4_a_test_that_drops_an_operator_that_reconciles_without_end_fails() {
+    let running = restless().await;
+    while running.unrest()[0].1.endless.is_empty() {
+        running.client().seams().clock.sleep(Duration::from_secs(1)).await;
+    }
+}
+
+async fn holder(bench: &Bench) -> Option<String> {
+    let leases = bench.cluster.client().namespace::<Lease>(bench.cluster.namespace());
+    let holder = leases.get("sites").await.unwrap().spec.unwrap().holder_identity;
+    holder.filter(|holder| !holder.is_empty())
+}
+
+async fn until_leading(running: &RunningOperator) {
+    let clock = running.client().seams().clock.clone();
+    let leads = async {
+        while running.leadership() != Some(Leadership::Leading) {
+            clock.sleep(Duration::from_millis(50)).await;
+        }
+    };
+    clock.within(Duration::from_secs(60), leads).await.expect("it leads within a minute");
+}
+
+/// Its reconciles take an hour, whatever they are told.
+#[derive(crate::Controller)]
+#[controller(for = Site, name = "stubborn")]
+struct Stubborn;
+
+impl Reconciler for Stubborn {
+    type Object = Site;
+
+    async fn reconcile(&self, _: &Site, cx: &Context<Self>) -> Result<Action> {
+        cx.clock().sleep(Duration::from_secs(3600)).await;
+        Ok(Action::done())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn s_the_lease_is_given_back_after_a_drain_and_kept_when_work_was_cut() {
+    let bench = Bench::over(TestCluster::builder().embedded().start().await).await;
+    let calm = bench.cluster.spawn(operator(&bench.cluster).leader_election("sites"));
+    until_leading(&calm).await;
+    assert!(holder(&bench).await.is_some());
+    assert_eq!(calm.stop().await, Exit::Drained);
+    assert_eq!(holder(&bench).await, None, "another may lead at once");
+
+    bench.sites.create(&site("home", 2)).await.unwrap();
+    let manager = Manager::new(bench.cluster.client()).controller(Stubborn);
+    let manager = manager.leader_election("sites").drain(Duration::from_secs(5));
+    let running = bench.cluster.spawn(manager);
+    let clock = bench.cluster.client().seams().clock.clone();
+    while running.states()[0].1.working == 0 {
+        clock.sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(running.stop_anyway().await, Exit::Cut);
+    assert!(holder(&bench).await.is_some(), "it expires: the work may have a write under way");
+}
+
+#[tokio::test(start_paused = true)]
+async fn l9_an_operator_that_lost_its_lease_leads_again_without_a_restart() {
+    let bench = Bench::over(TestCluster::builder().embedded().start().await).await;
+    let running = bench.cluster.spawn(operator(&bench.cluster).leader_election("sites"));
+    until_leading(&running).await;
+    let away = Fault::new(Do::Answer(503)).resource("leases").always();
+    let away = bench.cluster.server().faults().add(away);
+    let clock = bench.cluster.client().seams().clock.clone();
+    clock.sleep(Duration::from_secs(30)).await;
+    assert_ne!(running.leadership(), Some(Leadership::Leading));
+    bench.sites.create(&site("home", 2)).await.unwrap();
+    clock.sleep(Duration::from_secs(5)).await;
+    assert!(bench.deployments.get_opt("home").await.unwrap().is_none(), "nobody leads");
+    away.remove();
+    until_leading(&running).await;
+    running.settled().await;
+    assert_eq!(bench.replicas("home").await, Some(2));
+    assert_eq!(running.stop().await, Exit::Drained);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_lends_its_lease_to_one_that_asks_and_works_again_after_it() {
+    let bench = Bench::over(TestCluster::builder().embedded().start().await).await;
+    let election = || LeaderElection::new("sites");
+    let elected = |manners| operator(&bench.cluster).leader_election_with(manners);
+    let lender = bench.cluster.spawn(elected(election().lend(true)));
+    until_leading(&lender).await;
+    let laptop = bench.cluster.spawn(elected(election().ask(true)));
+    until_leading(&laptop).await;
+    assert_ne!(lender.leadership(), Some(Leadership::Leading));
+    bench.sites.create(&site("one", 1)).await.unwrap();
+    laptop.settled().await;
+    assert_eq!(bench.replicas("one").await, Some(1));
+    assert_eq!(lender.states()[0].1.reconciles, 0, "only who leads works");
+    assert_eq!(laptop.stop().await, Exit::Drained);
+    until_leading(&lender).await;
+    bench.sites.create(&site("two", 2)).await.unwrap();
+    lender.settled().await;
+    assert_eq!(bench.replicas("two").await, Some(2));
 }

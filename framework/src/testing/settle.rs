@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::controller::Unrest;
+use crate::client::Client;
+use crate::controller::ErasedController;
 use crate::error::{Error, ErrorKind};
 use crate::informer::CacheView;
 use crate::manager::{Exit, Running};
@@ -20,10 +22,46 @@ const LAST_LOOK: Duration = Duration::from_secs(2);
 /// So long nothing is done when it is quiet.
 const QUIET: Duration = Duration::from_millis(50);
 
-/// An operator that runs inside a test. Dropping it ends it at once, as a crash would.
+/// An operator that runs inside a test. Dropping it ends it at once, as a crash would, and fails the
+/// test when it reconciles an object without end; [`stop_anyway`](Self::stop_anyway) does not.
 #[derive(Debug)]
 pub struct RunningOperator {
     running: Running,
+    watched: Watched,
+}
+
+/// Fails the test whose operator reconciles without end when it is dropped.
+#[derive(Debug)]
+struct Watched {
+    controllers: Vec<Arc<dyn ErasedController>>,
+}
+
+impl Watched {
+    /// The objects that are reconciled without end, a sentence each.
+    fn endless(&self) -> Vec<String> {
+        told(self.controllers.iter().map(|one| (one.name(), one.unrest().endless)))
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            return;
+        }
+        let endless = self.endless();
+        assert!(
+            endless.is_empty(),
+            "the operator reconciles without end:\n  {}",
+            endless.join("\n  ")
+        );
+    }
+}
+
+/// Each sentence with its controller.
+fn told<N: AsRef<str>>(said: impl Iterator<Item = (N, Vec<String>)>) -> Vec<String> {
+    let one = |name: &N, said: &str| format!("controller {:?}: {said}", name.as_ref());
+    said.flat_map(|(name, said)| said.iter().map(|said| one(&name, said)).collect::<Vec<_>>())
+        .collect()
 }
 
 impl Deref for RunningOperator {
@@ -36,7 +74,8 @@ impl Deref for RunningOperator {
 
 impl RunningOperator {
     pub(super) fn new(running: Running) -> Self {
-        Self { running }
+        let watched = Watched { controllers: running.controllers() };
+        Self { running, watched }
     }
 
     /// Waits until nothing is queued, in work or in failure backoff, and every cache shows what the
@@ -120,8 +159,11 @@ impl RunningOperator {
                 endless.join("\n  ")
             );
         }
-        self.running.stop();
-        match self.running.join().await {
+        let Self { running, mut watched } = self;
+        // What is to be said about it was said, or is not wanted.
+        watched.controllers.clear();
+        running.stop();
+        match running.join().await {
             Ok(exit) => exit,
             Err(error) => panic!("the operator ended with an error: {error:?}"),
         }
@@ -144,19 +186,11 @@ impl RunningOperator {
 
     /// The objects that are reconciled without end, a sentence each.
     fn endless(&self) -> Vec<String> {
-        self.told(|unrest| unrest.endless)
+        self.watched.endless()
     }
 
     fn unrest(&self) -> Vec<String> {
-        self.told(|unrest| unrest.now)
-    }
-
-    fn told(&self, of: impl Fn(Unrest) -> Vec<String>) -> Vec<String> {
-        let told = self.running.unrest().into_iter().flat_map(|(name, unrest)| {
-            let sentences = of(unrest).into_iter();
-            sentences.map(|said| format!("controller {name:?}: {said}")).collect::<Vec<_>>()
-        });
-        told.collect()
+        told(self.running.unrest().into_iter().map(|(name, unrest)| (name, unrest.now)))
     }
 
     /// What keeps it from being settled. Controllers are asked before and after the caches were
@@ -175,11 +209,13 @@ impl RunningOperator {
         let before = self.running.states();
         left.extend(self.busy());
         if left.is_empty() {
-            for view in self.running.informers().views() {
-                if !view.is_told {
-                    left.push(format!("{}: listeners are being told a change", view.info));
+            for (client, informers) in self.running.caches() {
+                for view in informers.views() {
+                    if !view.is_told {
+                        left.push(format!("{}: listeners are being told a change", view.info));
+                    }
+                    left.extend(differences(client, &view).await);
                 }
-                left.extend(self.differences(&view).await);
             }
         }
         if left.is_empty() {
@@ -204,40 +240,42 @@ impl RunningOperator {
             })
             .collect()
     }
+}
 
-    async fn differences(&self, view: &CacheView) -> Vec<String> {
-        let mut cached: BTreeMap<&ObjectKey, &str> =
-            view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
-        let mut left = Vec::new();
-        for namespace in &view.namespaces {
-            let api = self.running.client().dynamic(view.info.clone(), namespace.as_deref());
-            let mut list = api.list();
-            if let Some(labels) = &view.labels {
-                list = list.labels(labels);
-            }
-            if let Some(fields) = &view.fields {
-                list = list.fields(fields);
-            }
-            let items = match list.await {
-                Ok(list) => list.items,
-                // A kind that is not served has no objects.
-                Err(error) if error.is_not_found() => Vec::new(),
-                Err(error) => return vec![format!("cache {}: {error}", view.info)],
-            };
-            for object in &items {
-                let (key, stored) = (object.key(), object.resource_version());
-                match cached.remove(&key) {
-                    Some(version) if version == stored => {}
-                    Some(version) => left.push(format!(
-                        "cache {}: {key} is at {version}, the server at {stored}",
-                        view.info
-                    )),
-                    None => left.push(format!("cache {}: {key} has not arrived", view.info)),
-                }
+/// What a cache shows otherwise than the server of `client` stores.
+async fn differences(client: &Client, view: &CacheView) -> Vec<String> {
+    let mut cached: BTreeMap<&ObjectKey, &str> =
+        view.versions.iter().map(|(key, version)| (key, version.as_str())).collect();
+    let cluster = view.versions.keys().next().map(ObjectKey::cluster).unwrap_or_default();
+    let mut left = Vec::new();
+    for namespace in &view.namespaces {
+        let api = client.dynamic(view.info.clone(), namespace.as_deref());
+        let mut list = api.list();
+        if let Some(labels) = &view.labels {
+            list = list.labels(labels);
+        }
+        if let Some(fields) = &view.fields {
+            list = list.fields(fields);
+        }
+        let items = match list.await {
+            Ok(list) => list.items,
+            // A kind that is not served has no objects.
+            Err(error) if error.is_not_found() => Vec::new(),
+            Err(error) => return vec![format!("cache {}: {error}", view.info)],
+        };
+        for object in &items {
+            let (key, stored) = (object.key().in_cluster(cluster), object.resource_version());
+            match cached.remove(&key) {
+                Some(version) if version == stored => {}
+                Some(version) => left.push(format!(
+                    "cache {}: {key} is at {version}, the server at {stored}",
+                    view.info
+                )),
+                None => left.push(format!("cache {}: {key} has not arrived", view.info)),
             }
         }
-        let gone = |key: &&ObjectKey| format!("cache {}: {key} is gone on the server", view.info);
-        left.extend(cached.keys().map(gone));
-        left
     }
+    let gone = |key: &&ObjectKey| format!("cache {}: {key} is gone on the server", view.info);
+    left.extend(cached.keys().map(gone));
+    left
 }

@@ -141,3 +141,51 @@ async fn a_lease_is_given_back_only_after_the_lenders_work_has_ended() {
     term.end(true).await;
     assert!(asking.await.unwrap().is_some());
 }
+
+#[test]
+fn who_lends_and_never_gives_back_is_refused() {
+    let keeps = lender().release_on_cancel(false).check().unwrap_err();
+    assert!(keeps.to_string().contains("never gives it back"), "{keeps}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lender_whose_work_was_cut_does_not_take_its_lease_back_before_the_asker() {
+    let bench = Bench::new();
+    let operator = bench.follower("operator", lender());
+    let term = operator.campaign(&bench.stop).await.unwrap();
+    let laptop = bench.follower("laptop", asker());
+    let stop = bench.stop.clone();
+    let asking = tokio::spawn(async move { laptop.campaign(&stop).await });
+    term.asked().cancelled().await;
+    seconds(25).await;
+    // A reconcile did not end: nothing may be given back.
+    term.end(false).await;
+    assert_eq!(bench.store.holder().as_deref(), Some("operator"));
+    let stop = bench.stop.clone();
+    let again = tokio::spawn(async move { operator.campaign(&stop).await });
+    let borrowed = tokio::time::timeout(Duration::from_secs(20), asking).await;
+    let borrowed = borrowed.expect("it expires, and the asker has it").unwrap().unwrap();
+    assert_eq!(bench.store.holder().as_deref(), Some("laptop"));
+    seconds(60).await;
+    assert!(!borrowed.lost().is_cancelled());
+    borrowed.end(true).await;
+    assert!(again.await.unwrap().is_some(), "and then the lender again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lender_takes_its_lease_back_when_the_asker_is_gone() {
+    let bench = Bench::new();
+    let operator = bench.follower("operator", lender());
+    let term = operator.campaign(&bench.stop).await.unwrap();
+    let asks = LeaderElectionRecord {
+        requested_by: Some("gone".to_owned()),
+        ..bench.store.stored.lock().clone().unwrap().record
+    };
+    bench.store.put(asks);
+    term.asked().cancelled().await;
+    term.end(false).await;
+    let since = Instant::now();
+    assert!(operator.campaign(&bench.stop).await.is_some());
+    assert!(since.elapsed() >= Duration::from_secs(15), "{:?}", since.elapsed());
+    assert!(since.elapsed() <= Duration::from_secs(23), "{:?}", since.elapsed());
+}

@@ -143,3 +143,36 @@ async fn two_of_one_name_are_refused_before_anything_runs() {
     assert!(error.to_string().contains("two runnables"), "{error}");
     assert_eq!(controller.started.load(Ordering::Relaxed), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_essential_runnable_that_fails_because_it_must_stop_ends_nothing() {
+    let controller = Slow::new(Duration::ZERO);
+    let listener = Runnable::new("listener", |cx| async move {
+        cx.stopped().await;
+        Err("closed".into())
+    });
+    let running = operator(&controller).runnable(listener.essential()).start();
+    until_started(&controller).await;
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Drained);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_essential_runnable_whose_write_was_refused_for_want_of_the_lease_is_started_again() {
+    let (tries, controller) = (Arc::new(AtomicU32::new(0)), Slow::new(Duration::ZERO));
+    let count = Arc::clone(&tries);
+    let writer = Runnable::new("writer", move |cx| {
+        let count = Arc::clone(&count);
+        async move {
+            if count.fetch_add(1, Ordering::Relaxed) == 0 {
+                return Err(Error::new(ErrorKind::NotLeader, "refused").into());
+            }
+            cx.stopped().await;
+            Ok(())
+        }
+    });
+    let running = operator(&controller).runnable(writer.essential()).start();
+    until(|| tries.load(Ordering::Relaxed) == 2).await;
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Drained);
+}
