@@ -162,7 +162,7 @@ impl Core {
         behind
             .map(|listener| {
                 let (name, waiting) = (listener.name(), listener.waiting());
-                format!("listener {name} of cache {}: {waiting} objects to be told", self.name)
+                format!("listener {name} of cache {}: not told the first list yet, {waiting} objects wait beside those that it is being told", self.name)
             })
             .collect()
     }

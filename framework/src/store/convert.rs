@@ -86,17 +86,20 @@ impl Core {
     }
 
     /// What this process wrote, in the form that is kept. A projection does not tell what it wrote
-    /// elsewhere: there the object has the index values that the watch has shown.
+    /// elsewhere: there the object has the labels and the index values that readers saw last.
     pub(super) fn keep_own(&self, object: Arc<Object>) -> Arc<Object> {
         if self.home.mode.is_compact() {
             return object;
         }
-        let (plan, seen) = {
+        let (plan, seen, shown) = {
             let state = self.state.read();
-            let seen = state.slots.get(parts(object.key())).map(|slot| Arc::clone(&slot.object));
-            (Arc::clone(&state.plan), seen)
+            let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
+            let shown = state.own.resolve(object.key(), seen, self.clock.now());
+            (Arc::clone(&state.plan), seen.cloned(), shown.cloned())
         };
-        let outside = seen.map(|seen| outside::known(&seen, &plan, &self.home.mode));
+        let mode = &self.home.mode;
+        let outside = seen.map(|seen| outside::known(&seen, &object, &plan, mode));
+        let object = shown.and_then(|shown| self.home.labelled(&object, &shown)).unwrap_or(object);
         self.home.keep(&object, None, &outside.unwrap_or_default()).unwrap_or(object)
     }
 

@@ -95,9 +95,8 @@ impl Mode {
 
     /// Is there never a value at this path, not even when an object comes?
     pub(super) fn never_has(&self, path: &[&str]) -> bool {
-        // Only a transform is shown whole objects.
-        let is_metadata = matches!(self.form, Form::Metadata) && self.transform.is_none();
-        is_metadata && path.first() != Some(&"metadata")
+        // A transform is shown whole objects; nobody else is.
+        matches!(self.form, Form::Metadata) && path.first() != Some(&"metadata")
     }
 
     /// Is every value kept that was at this path?
@@ -106,6 +105,15 @@ impl Mode {
             Form::Part(selection) => selection.fields.has(path),
             Form::Decoded(decoded) => decoded.fields.has(path),
             _ => true,
+        }
+    }
+
+    /// The fields of the type that objects are read as, where it is known to have a part only.
+    pub(super) fn fields(&self) -> Option<Fields> {
+        match &self.form {
+            Form::Part(selection) => Some(selection.fields),
+            Form::Decoded(decoded) => Some(decoded.fields),
+            _ => None,
         }
     }
 
@@ -187,7 +195,14 @@ impl<K: Resource> Value for K {
     }
 
     fn annotation(&self, key: &str) -> Option<String> {
-        ResourceExt::annotation(self, key).map(str::to_owned)
+        let known = ResourceExt::annotation(self, key).map(str::to_owned);
+        if known.is_some() || K::projection().is_none() {
+            return known;
+        }
+        // A projection may have it in a field of its own, and none in its metadata.
+        let bytes = serde_json::to_vec(self).ok()?;
+        let path = ["metadata", "annotations", key];
+        serde_json::from_slice(object_at_path(&bytes, &path)?).ok()
     }
 
     fn weight(&self, head: usize, body: usize) -> usize {

@@ -12,6 +12,7 @@ use super::object::Object;
 use super::values::{Path, Plan};
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceInfo;
+use crate::wire::object_at_path;
 
 /// The paths of a type's fields; the empty path is everything.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,23 @@ impl Fields {
     /// Does a field lie there or above? Then its type decides what it keeps.
     pub(super) fn may_have(self, path: &[&str]) -> bool {
         self.0.iter().any(|field| path.starts_with(field))
+    }
+
+    /// The field that lies there or above.
+    fn above(self, path: &[&str]) -> Option<Path> {
+        self.0.iter().copied().find(|field| path.starts_with(field))
+    }
+
+    /// The labels that have a field each; `None` when all are read.
+    pub(super) fn picked_labels(self) -> Option<Vec<String>> {
+        if self.may_have(&["metadata", "labels"]) {
+            return None;
+        }
+        let picked = self.0.iter().filter_map(|field| match **field {
+            ["metadata", "labels", key] => Some(key.to_owned()),
+            _ => None,
+        });
+        Some(picked.collect())
     }
 
     /// Is a field, or a part of the metadata, just there?
@@ -43,6 +61,10 @@ type Entry<'a> = (Vec<std::borrow::Cow<'a, str>>, String);
 impl<'a> Outside<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         Self(bytes)
+    }
+
+    fn is_empty(self) -> bool {
+        self.0.is_empty()
     }
 
     /// Calls `each` for every value of a declared path, with the number of its index.
@@ -78,15 +100,33 @@ pub(super) fn of_path_indexes(object: &Object, plan: &Plan, mode: &Mode) -> Vec<
     written(&entries)
 }
 
-/// The same of an object in whatever form.
-pub(super) fn known(object: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
+/// The same of an object in whatever form, for `own`, which takes its place: without the values below
+/// a field that `own` has empty.
+pub(super) fn known(object: &Object, own: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
+    let body = own.body();
+    let is_cleared = |path: &[&str]| {
+        let field = mode.fields().and_then(|fields| fields.above(path));
+        field.is_some_and(|field| is_empty(object_at_path(&body, field)))
+    };
     let mut entries: Vec<(Path, String)> = Vec::new();
-    object.outside().each(plan.declared(), &mut |index, text| {
-        if let Some((_, path)) = plan.declared().iter().find(|(known, _)| *known == index) {
+    let mut add = |index: usize, text: &str| {
+        let declared = plan.declared().iter().find(|(known, _)| *known == index);
+        if let Some((_, path)) = declared.filter(|(_, path)| !mode.has(path) && !is_cleared(path)) {
             entries.push((path, text.to_owned()));
         }
-    });
-    if entries.is_empty() { of_path_indexes(object, plan, mode) } else { written(&entries) }
+    };
+    let outside = object.outside();
+    if outside.is_empty() {
+        object.visit(plan.paths(), &mut |index, scalar| add(index, &scalar.to_string()));
+    } else {
+        outside.each(plan.declared(), &mut add);
+    }
+    written(&entries)
+}
+
+/// Is nothing said there?
+fn is_empty(value: Option<&[u8]>) -> bool {
+    value.is_none_or(|value| matches!(value.trim_ascii(), b"null" | b"[]" | b"{}"))
 }
 
 fn written(entries: &[(Path, String)]) -> Vec<u8> {

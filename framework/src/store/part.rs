@@ -8,6 +8,7 @@
 //! Not here: what a projection names (`Resource::projected`), and finding it in the bytes
 //! (`wire::Only`).
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use super::memory::Buffer;
 use super::object::{Home, Object};
 use super::outside::{Fields, Outside};
 use super::values::Path;
-use crate::wire::Only;
+use crate::wire::{Head, Only, Skim, object_at_path, without};
 
 /// What is kept of a kind's objects.
 #[derive(Debug)]
@@ -57,6 +58,26 @@ impl Part {
 }
 
 impl Home {
+    /// `own`, which was written through a type that skips labels, with the labels of `shown`, the same
+    /// object before; those that the type has a field for are its own. `None` when it is complete.
+    pub(super) fn labelled(
+        self: &Arc<Self>,
+        own: &Arc<Object>,
+        shown: &Object,
+    ) -> Option<Arc<Object>> {
+        let picked = self.mode.fields()?.picked_labels()?;
+        if own.head().uid() != shown.head().uid() {
+            return None;
+        }
+        let body = own.body();
+        let (mut labels, written) = (labels(shown.head()), labels(own.head()));
+        labels.retain(|key, _| !picked.contains(key));
+        labels.extend(written);
+        let bytes = with_labels(&body, &serde_json::to_vec(&labels).ok()?)?;
+        let skim = Skim::of(&bytes).ok()?;
+        Some(Object::new(own.key().clone(), &skim, self))
+    }
+
     /// What `selection` keeps of `object`, whose compact bytes are `body`; all of it when that cannot
     /// be told.
     pub(super) fn part(
@@ -88,4 +109,21 @@ impl Home {
         };
         Object::of(object.key().clone(), object.outline().without(&cuts), content, self)
     }
+}
+
+fn labels(head: Head<'_>) -> BTreeMap<String, String> {
+    head.labels().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+/// `body`, an object as serde wrote it, with these labels in place of its own.
+fn with_labels(body: &[u8], labels: &[u8]) -> Option<Vec<u8>> {
+    let metadata = object_at_path(body, &["metadata"])?;
+    let cut = without(metadata, &[vec!["labels".to_owned()]]);
+    let metadata = cut.as_deref().unwrap_or(metadata).strip_prefix(b"{")?;
+    let rest = without(body, &[vec!["metadata".to_owned()]])?;
+    let rest = rest.strip_prefix(b"{")?;
+    let comma = |rest: &[u8]| -> &[u8] { if rest.starts_with(b"}") { b"" } else { b"," } };
+    let parts: [&[u8]; 6] =
+        [b"{\"metadata\":{\"labels\":", labels, comma(metadata), metadata, comma(rest), rest];
+    Some(parts.concat())
 }

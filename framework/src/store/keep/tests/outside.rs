@@ -101,7 +101,17 @@ fn who_asks_for_a_refused_index_keeps_no_reader_waiting() {
 
 #[test]
 fn of_metadata_only_an_index_on_the_spec_is_refused_also_before_objects_are_there() {
-    let core = core(mode::<PartialObject>(Representation::Metadata));
+    refuses_the_spec(mode::<PartialObject>(Representation::Metadata));
+}
+
+#[test]
+fn of_metadata_only_an_index_on_the_spec_is_refused_also_with_a_transform() {
+    let nothing = Some(Transform::drop_paths(&[]));
+    refuses_the_spec(Mode::of::<PartialObject>(Representation::Metadata, nothing));
+}
+
+fn refuses_the_spec(mode: Mode) {
+    let core = core(mode);
     let store: Store<PartialObject> = Store::new(Arc::clone(&core));
     let by_node: Index<PartialObject, String> = Index::on_path("node", &["spec", "nodeName"]);
     let by_app: Index<PartialObject, String> =
