@@ -183,11 +183,10 @@ impl App {
         sheet.namespaced = wanted.namespaced;
         // What is printed is what these flags make of the program: the container needs them, too.
         sheet.args = options.arguments()?;
-        if let Some(election) = manager.election.as_ref().filter(|_| !had_an_election) {
-            if options.election.leader_election_id.is_none() {
-                // The container's program may be called otherwise than this one.
-                sheet.args.push(format!("--leader-election-id={}", election.name));
-            }
+        let is_unnamed = !had_an_election && options.election.leader_election_id.is_none();
+        if let Some(election) = manager.election.as_ref().filter(|_| is_unnamed) {
+            // The container's program may be called otherwise than this one.
+            sheet.args.push(format!("--leader-election-id={}", election.name));
         }
         if manager.name.is_none() && manager.election.is_none() {
             manager = manager.name(name.unwrap_or_else(program_name));
