@@ -144,7 +144,8 @@ impl<K: Resource> Store<K> {
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the index is on a field path outside of
     /// `metadata` and only metadata are read; and when objects are there already and the field was
     /// not kept of them, as a projection does not have it. Declared before the first list, an index
-    /// of a projection may be on any field.
+    /// of a projection may be on any field. Not refused is a late index on a field that the type of a
+    /// [`Typed`](super::Representation::Typed) kind lacks: it finds what comes after it.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
         self.core.ensure_index(index.id(), &index.evaluator())
     }
