@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Service};
 use k8s_openapi::api::events::v1::Event;
 use tokio::time::{Instant, sleep};
 use windlass::api::{Api, Patch};
-use windlass::controller::Controller;
 use windlass::informer::{CacheOptions, Validate};
 use windlass::manager::{Exit, Manager};
 use windlass::prelude::*;
@@ -425,21 +424,26 @@ async fn a10_an_api_server_that_restarts_loses_no_event() {
 #[tokio::test(start_paused = true)]
 async fn k6_writes_stop_when_inputs_stop_changing() {
     let cluster = cluster().await;
-    let running = cluster.spawn(operator(cluster.client()));
+    let first = cluster.spawn(operator(cluster.client()));
     for name in ["a", "b"] {
-        eventually("the kind is served", async || widgets(&cluster).list().await.is_ok()).await;
         widgets(&cluster).create(&widget(name, "x")).await.unwrap();
     }
-    running.settled().await;
+    first.settled().await;
+    assert_eq!(first.stop().await, Exit::Drained);
     let before = cluster.server().revision();
-    for _ in 0..3 {
-        // Every watch starts anew with a list, as at a resync.
+    for round in 1..=3 {
+        // A new process reconciles every object, as a resync does.
+        let counts = Counts::default();
+        let running = cluster.spawn(counted(cluster.client(), counts.clone()));
+        running.settled().await;
+        // Every watch starts anew with a list.
         cluster.server().restart().await;
         sleep(Duration::from_secs(60)).await;
         running.settled().await;
+        assert!(counts.ended.load(Ordering::Relaxed) >= 2, "nothing was reconciled in {round}");
+        assert_eq!(cluster.server().revision(), before, "something was written in {round}");
+        assert_eq!(running.stop().await, Exit::Drained);
     }
-    assert_eq!(cluster.server().revision(), before);
-    let _ = <windlass_tests::widget::Widgets as Controller>::wiring();
 }
 
 /// The cache of children stands still while that of parents goes on.
