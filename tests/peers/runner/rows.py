@@ -108,7 +108,7 @@ ROWS = [
         note="2 KB each is 2 GB"),
     Row(REST, "… beside the row above", "×", ("grow-1m", "sync", "rss_kb_each"), {"compact": 1.2},
         per=(("widgets", "sync", "rss_kb_each"),)),
-    Row(CONTROL, "{n} Widgets: first reconciles, nothing decoded by a projection's", "/s",
+    Row(CONTROL, "{n} Widgets: first reconciles (a projection decodes its fields)", "/s",
         ("grow-10k", "sync", "first_per_s"), {"compact": 70_000, "projection": 500_000},
         more_is_better=True),
     Row(CONTROL, "{n} Widgets", "/s", ("widgets", "sync", "first_per_s"), {"projection": 500_000},
