@@ -3,20 +3,25 @@
 //!
 //! [`names`] is the whole catalogue; a metric that is not in it cannot be fed.
 
+mod gathered;
+mod histogram;
 pub mod names;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+pub(crate) use self::gathered::{Durations, Gathers};
+use self::histogram::Histogram;
 
 /// What a metric is: name without the `_total` of counters, help text, label names, buckets.
 #[derive(Debug)]
@@ -108,6 +113,18 @@ impl HistogramSeries {
             histogram.observe(value);
         }
     }
+
+    /// A place to gather durations in that are [added](Self::gather) to this series later.
+    pub(crate) fn gathering(&self) -> Durations {
+        Durations::new(self.0.as_ref().map(Histogram::bounds).unwrap_or_default())
+    }
+
+    /// Records all that were gathered.
+    pub(crate) fn gather(&self, durations: &Durations) {
+        if let Some(histogram) = &self.0 {
+            histogram.merge(durations.counts(), durations.sum());
+        }
+    }
 }
 
 /// The metrics of one operator; cheap to clone.
@@ -119,6 +136,8 @@ pub struct Metrics {
 struct Inner {
     registry: Registry,
     kept: BTreeMap<&'static str, Kept>,
+    /// Those who tell their numbers when somebody reads.
+    sources: Mutex<Vec<Weak<dyn Gathers>>>,
 }
 
 impl Default for Metrics {
@@ -158,7 +177,21 @@ impl Metrics {
             };
             kept.insert(def.name, family);
         }
-        Self { inner: Arc::new(Inner { registry, kept }) }
+        Self { inner: Arc::new(Inner { registry, kept, sources: Mutex::default() }) }
+    }
+
+    /// From now on `source` is asked for its numbers before anybody reads, for as long as it is there.
+    pub(crate) fn gather_from(&self, source: Weak<dyn Gathers>) {
+        let mut sources = self.inner.sources.lock();
+        sources.retain(|known| known.strong_count() > 0);
+        sources.push(source);
+    }
+
+    /// Has all sources tell their numbers.
+    fn gather(&self) {
+        // What is upgraded may be the last of its kind: it is dropped outside of the lock.
+        let sources: Vec<_> = self.inner.sources.lock().iter().filter_map(Weak::upgrade).collect();
+        sources.iter().for_each(|source| source.tell());
     }
 
     /// The series of a counter with these label values; it is visible from now on.
@@ -204,6 +237,7 @@ impl Metrics {
 
     /// The value of a gauge's series; `None` when there is none. For tests and debug dumps.
     pub fn level(&self, def: &Def, values: &[&str]) -> Option<f64> {
+        self.gather();
         match self.inner.kept.get(def.name) {
             Some(Kept::Gauge(family)) => family.get(&labels(def, values)).map(|gauge| gauge.get()),
             _ => None,
@@ -227,6 +261,7 @@ impl Metrics {
 
     /// The value of a counter's series; 0 when nothing was counted. For tests and debug dumps.
     pub fn counted(&self, def: &Def, values: &[&str]) -> u64 {
+        self.gather();
         match self.inner.kept.get(def.name) {
             Some(Kept::Counter(family)) => {
                 family.get(&labels(def, values)).map_or(0, |counter| counter.get())
@@ -237,6 +272,7 @@ impl Metrics {
 
     /// All series in the OpenMetrics text format.
     pub fn encode(&self) -> String {
+        self.gather();
         let mut text = String::new();
         // Writing into a String cannot fail.
         let _ = encode(&mut text, &self.inner.registry);

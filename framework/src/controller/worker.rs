@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::task::coop::consume_budget;
+use tokio::task::coop::{consume_budget, has_budget_remaining};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -106,11 +106,13 @@ impl Worker {
     pub(super) async fn run(self) {
         let ids = self.seams.entropy.next_u64();
         let mut turns = 0_u64;
-        while let Some(work) = self.next().await {
+        let mut next = self.next().await;
+        while let Some(work) = next {
             let reasons = match self.waking.ask(work.key(), work.reasons(), work.taken()) {
                 Quiet::Now(reasons) => reasons,
                 Quiet::In(delay) => {
                     work.hold(delay);
+                    next = self.next().await;
                     continue;
                 }
             };
@@ -123,9 +125,23 @@ impl Worker {
                 reconcile_id = format_args!("{:016x}", reconcile_id(ids, turns)),
                 reasons = %self.waking.named(reasons),
             );
-            self.turn(work, reasons).instrument(span).await;
-            // Reconciles that never wait must not keep other tasks from running.
-            consume_budget().await;
+            let left = self.turn(work, reasons).instrument(span).await;
+            next = self.follow(left).await;
+        }
+    }
+
+    /// The next key after a turn, which may have left the end of its work to this: one pass through the
+    /// queue's lock is enough for both.
+    async fn follow(&self, left: Option<Work<ObjectKey>>) -> Option<Work<ObjectKey>> {
+        // Reconciles that never wait must not keep other tasks from running; and who makes way holds no
+        // key meanwhile.
+        let goes_on = has_budget_remaining() && !self.stop.is_cancelled();
+        let left = left.filter(|_| goes_on);
+        consume_budget().await;
+        let Some(work) = left else { return self.next().await };
+        match work.next() {
+            Some(work) => Some(work),
+            None => self.wait().await,
         }
     }
 
@@ -138,6 +154,10 @@ impl Worker {
         if let Some(work) = self.queue.try_get() {
             return Some(work);
         }
+        self.wait().await
+    }
+
+    async fn wait(&self) -> Option<Work<ObjectKey>> {
         tokio::select! {
             biased;
             () = self.stop.cancelled() => None,
@@ -145,14 +165,12 @@ impl Worker {
         }
     }
 
-    async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) {
+    /// One turn of a key. Returns its work if that is still to be ended, with a verdict.
+    async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) -> Option<Work<ObjectKey>> {
         let started = work.taken();
         if let Some(again_in) = self.left_by_us(&work, reasons, started) {
             // Its own write was told by the watch before it was answered.
-            return match again_in {
-                None => work.done(),
-                Some(delay) => work.after(delay),
-            };
+            return Some(work.succeeded(again_in));
         }
         match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
             Leave::Go => {}
@@ -164,7 +182,10 @@ impl Worker {
                      differs from the last time?"
                 );
             }
-            Leave::Wait(delay) => return work.because(reasons).hold(delay),
+            Leave::Wait(delay) => {
+                work.because(reasons).hold(delay);
+                return None;
+            }
         }
         // A burst's reasons are known here alone: a turn that comes back must not lose them.
         let work = work.because(reasons);
@@ -173,23 +194,24 @@ impl Worker {
         let end = self.guarded(work.key(), turn, started).await;
         let took = self.seams.clock.now().saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
-        let ended = match end {
+        let (ended, left) = match end {
             End::Outcome(Outcome::Failed(failure)) => {
-                self.fail(work, reasons, (failure, Ended::Error)).await
+                (self.fail(work, reasons, (failure, Ended::Error)).await, None)
             }
             End::Panicked(text) => {
                 let failure = Failure::from(format!("the reconciler panicked: {text}"));
-                self.fail(work, reasons, (failure, Ended::Panic)).await
+                (self.fail(work, reasons, (failure, Ended::Panic)).await, None)
             }
             End::TimedOut => {
                 let limit = self.timeout;
                 let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
-                self.fail(work, reasons, (failure, Ended::Timeout)).await
+                (self.fail(work, reasons, (failure, Ended::Timeout)).await, None)
             }
             End::Outcome(outcome) => self.conclude(work, outcome),
         };
         drop(busy);
         self.meter.ended(ended, took);
+        left
     }
 
     /// Is there no reason for this turn but what the last reconcile wrote? Then what is left of the time
@@ -240,44 +262,48 @@ impl Worker {
         End::TimedOut
     }
 
-    /// Logs what was no failure, and gives the verdict.
-    fn conclude(&self, work: Work<ObjectKey>, outcome: Outcome) -> Ended {
+    /// Logs what was no failure, and gives the verdict; a success is left to be told.
+    fn conclude(
+        &self,
+        work: Work<ObjectKey>,
+        outcome: Outcome,
+    ) -> (Ended, Option<Work<ObjectKey>>) {
         self.namespaces.ended(work.key());
-        match outcome {
+        let (ended, again_in) = match outcome {
             Outcome::Absent => {
                 self.pace.forget(work.key());
                 self.last.forget(work.key());
-                work.done();
-                Ended::Success
+                (Ended::Success, None)
             }
             Outcome::Paused => {
-                work.done();
                 tracing::debug!("not reconciled: paused");
-                Ended::Success
+                (Ended::Success, None)
             }
             Outcome::Done(action) => {
                 self.last.succeeded(work.key());
-                let Some(delay) = action.requeue_after else {
-                    work.done();
-                    tracing::debug!("reconciled");
-                    return Ended::Success;
-                };
-                work.after(delay);
-                tracing::debug!(again_in = ?delay, "reconciled");
-                Ended::RequeueAfter
+                match action.requeue_after {
+                    None => {
+                        tracing::debug!("reconciled");
+                        (Ended::Success, None)
+                    }
+                    Some(delay) => {
+                        tracing::debug!(again_in = ?delay, "reconciled");
+                        (Ended::RequeueAfter, Some(delay))
+                    }
+                }
             }
             Outcome::Superseded => {
                 // Neither done nor failed, and there is no need to wait.
                 work.hold(Duration::ZERO);
                 tracing::debug!("dropped: the object changed meanwhile");
-                Ended::Superseded
+                return (Ended::Superseded, None);
             }
             Outcome::Failed(failure) | Outcome::Undecodable(failure) => {
-                work.done();
                 tracing::debug!(error = %failure, "not reconciled");
-                Ended::Terminal
+                (Ended::Terminal, None)
             }
-        }
+        };
+        (ended, Some(work.succeeded(again_in)))
     }
 }
 

@@ -1,6 +1,8 @@
 //! Names of objects.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::ResourceInfo;
@@ -9,34 +11,49 @@ use super::ResourceInfo;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterId(pub u16);
 
-/// Namespace and name of an object; cheap to clone. Ordered by namespace, then name.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// Namespace and name of an object; cheap to clone. Ordered by cluster, namespace, then name.
+///
+/// All clones share one text, so that a clone counts in one place and not in one that every key of a
+/// namespace counts in too. A key knows its hash: it is looked up far more often than it is made.
+#[derive(Clone)]
 pub struct ObjectKey {
+    /// `NAMESPACE/NAME`, or the name alone.
+    text: Arc<str>,
+    hash: u64,
+    /// Where the name begins; 0 in a key without namespace.
+    name_at: u32,
     cluster: ClusterId,
-    namespace: Option<Arc<str>>,
-    name: Arc<str>,
 }
 
 impl ObjectKey {
     /// A key of the local cluster.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
-        Self {
-            cluster: ClusterId::default(),
-            namespace: namespace.map(Arc::from),
-            name: Arc::from(name),
-        }
+        let Some(namespace) = namespace else {
+            return Self::of(ClusterId::default(), 0, Arc::from(name));
+        };
+        let mut text = String::with_capacity(namespace.len() + 1 + name.len());
+        text.push_str(namespace);
+        text.push('/');
+        text.push_str(name);
+        // Nothing that long comes over a wire; if it did, it would be a name with a slash.
+        let name_at = u32::try_from(namespace.len() + 1).unwrap_or(0);
+        Self::of(ClusterId::default(), name_at, Arc::from(text))
     }
 
-    /// A key of the local cluster whose namespace is shared with others.
-    pub(crate) fn interned(namespace: Option<Arc<str>>, name: &str) -> Self {
-        Self { cluster: ClusterId::default(), namespace, name: Arc::from(name) }
+    fn of(cluster: ClusterId, name_at: u32, text: Arc<str>) -> Self {
+        // Without a key of its own, so that it is the same in every run; tables that others could
+        // fill with names of their choice hash it once more with a seed.
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u16(cluster.0);
+        hasher.write_u32(name_at);
+        hasher.write(text.as_bytes());
+        Self { hash: hasher.finish(), text, name_at, cluster }
     }
 
     /// The same name in another cluster.
     #[must_use]
-    pub fn in_cluster(mut self, cluster: ClusterId) -> Self {
-        self.cluster = cluster;
-        self
+    pub fn in_cluster(self, cluster: ClusterId) -> Self {
+        if self.cluster == cluster { self } else { Self::of(cluster, self.name_at, self.text) }
     }
 
     /// The cluster.
@@ -46,21 +63,52 @@ impl ObjectKey {
 
     /// The namespace; `None` for cluster-scoped objects.
     pub fn namespace(&self) -> Option<&str> {
-        self.namespace.as_deref()
+        self.text.get(..(self.name_at as usize).checked_sub(1)?)
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        &self.name
+        self.text.get(self.name_at as usize..).unwrap_or_default()
+    }
+
+    /// What it is compared by.
+    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
+        (self.cluster, self.namespace(), self.name())
+    }
+}
+
+impl PartialEq for ObjectKey {
+    fn eq(&self, other: &Self) -> bool {
+        // Clones have the very same text, and most others differ in the hash.
+        self.hash == other.hash
+            && (self.cluster, self.name_at) == (other.cluster, other.name_at)
+            && (Arc::ptr_eq(&self.text, &other.text) || self.text == other.text)
+    }
+}
+
+impl Eq for ObjectKey {}
+
+impl Hash for ObjectKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl PartialOrd for ObjectKey {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ObjectKey {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parts().cmp(&other.parts())
     }
 }
 
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.namespace {
-            Some(namespace) => write!(f, "{namespace}/{}", self.name),
-            None => f.write_str(&self.name),
-        }
+        f.write_str(&self.text)
     }
 }
 
@@ -84,5 +132,69 @@ pub struct ObjectRef {
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.info.kind, self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn hash_of(key: &ObjectKey) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        key.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn keys_are_equal_when_all_of_their_parts_are_and_hash_alike_then() {
+        let keys = || {
+            let other = ClusterId(1);
+            [
+                ObjectKey::new(None, ""),
+                ObjectKey::new(None, "a"),
+                ObjectKey::new(None, "a/b"),
+                ObjectKey::new(Some(""), "a"),
+                ObjectKey::new(Some("a"), "b"),
+                ObjectKey::new(Some("a"), "b").in_cluster(other),
+                ObjectKey::new(Some("a/b"), "c"),
+                ObjectKey::new(Some("a"), "b/c"),
+            ]
+        };
+        for (at, a) in keys().iter().enumerate() {
+            for (other, b) in keys().iter().enumerate() {
+                assert_eq!(a == b, at == other, "{a} {b}");
+                assert_eq!(hash_of(a) == hash_of(b), at == other, "{a} {b}");
+                assert_eq!(a.cmp(b) == Ordering::Equal, at == other, "{a} {b}");
+            }
+        }
+        let back = ObjectKey::new(Some("a"), "b").in_cluster(ClusterId(1));
+        assert_eq!(back.in_cluster(ClusterId::default()), ObjectKey::new(Some("a"), "b"));
+    }
+
+    #[test]
+    fn a_key_tells_its_parts() {
+        let parts = |key: ObjectKey| (key.namespace().map(str::to_owned), key.name().to_owned());
+        assert_eq!(parts(ObjectKey::new(None, "a")), (None, "a".into()));
+        assert_eq!(parts(ObjectKey::new(Some(""), "a")), (Some("".into()), "a".into()));
+        assert_eq!(parts(ObjectKey::new(Some("ä/b"), "ö")), (Some("ä/b".into()), "ö".into()));
+        assert_eq!(ObjectKey::new(Some("shop"), "home").to_string(), "shop/home");
+        assert_eq!(format!("{:?}", ObjectKey::new(None, "home")), "home");
+    }
+
+    #[test]
+    fn keys_are_ordered_by_cluster_then_namespace_then_name() {
+        let keys = [
+            ObjectKey::new(None, "z"),
+            ObjectKey::new(Some("a"), "b"),
+            ObjectKey::new(Some("a"), "c"),
+            // As texts they would be the other way round: `-` comes before `/`.
+            ObjectKey::new(Some("a-a"), "a"),
+            ObjectKey::new(Some("b"), "a"),
+            ObjectKey::new(None, "a").in_cluster(ClusterId(1)),
+        ];
+        let sorted: BTreeSet<_> = keys.iter().rev().cloned().collect();
+        assert!(sorted.iter().eq(&keys));
     }
 }

@@ -74,9 +74,7 @@ impl Core {
             state.slots.get(self.parts_of(skim)).map(|slot| slot.object.key().clone())
         };
         let key = known.unwrap_or_else(|| {
-            let namespace = skim.namespace.as_deref();
-            ObjectKey::interned(namespace.map(|name| self.home.namespace(name)), &skim.name)
-                .in_cluster(self.cluster())
+            ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster())
         });
         let transformed = self.home.transformed(&key, skim);
         transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))

@@ -6,8 +6,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
-
 use super::Invalid;
 #[cfg(feature = "cold")]
 use super::cold::Press;
@@ -46,8 +44,6 @@ pub(crate) struct Home {
     pub(super) heads: Heads<Box<[u8]>>,
     shares: Shares,
     serials: AtomicU64,
-    /// The namespace that was asked for last: neighbours are in the same, as a rule.
-    namespace: Mutex<Arc<str>>,
 }
 
 impl Home {
@@ -62,17 +58,7 @@ impl Home {
             memory: Memory::default(),
             shares: Shares::default(),
             serials: AtomicU64::new(0),
-            namespace: Mutex::default(),
         }
-    }
-
-    /// A namespace's name, shared with the object before if that is in the same.
-    pub(crate) fn namespace(&self, name: &str) -> Arc<str> {
-        let mut last = self.namespace.lock();
-        if **last != *name {
-            *last = Arc::from(name);
-        }
-        Arc::clone(&last)
     }
 }
 
@@ -141,8 +127,10 @@ impl Object {
 
     /// Bytes that it takes up beside its place in the store.
     pub(crate) fn resident(&self) -> usize {
-        // The two counters of a shared value stand before object and name.
-        let fixed = size_of::<Self>() + 4 * size_of::<usize>() + self.key.name().len();
+        // The two counters of a shared value stand before object and key.
+        let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
+        let key = key + self.key.name().len();
+        let fixed = size_of::<Self>() + 4 * size_of::<usize>() + key;
         fixed + self.content.capacity() + self.outline.heap()
     }
 

@@ -4,7 +4,6 @@
 //! in work or waiting; when it rests it has none. Whatever happens to a key costs the same however
 //! many others there are; only delays cost a step more each time their number doubles.
 
-use std::hash::Hash;
 use std::time::Duration;
 
 use self::lines::Lines;
@@ -80,17 +79,6 @@ pub(super) struct Finished<T> {
     pub(super) rested: Option<T>,
 }
 
-/// What the shell watches for changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Gauges {
-    /// Keys that could be taken now.
-    pub(super) eligible: usize,
-    /// Adds that were not duplicates, since the start.
-    pub(super) adds: u64,
-    /// Keys put off by a delay, since the start.
-    pub(super) delays: u64,
-}
-
 /// The state of a queue.
 #[derive(Debug)]
 pub(super) struct Core<T> {
@@ -108,19 +96,21 @@ pub(super) struct Core<T> {
     /// Keys in work that were added again.
     coming_back: usize,
     turn: u64,
+    /// Adds that were not duplicates, since the start.
     adds: u64,
+    /// Keys put off by a delay, since the start.
     delays: u64,
     closed: bool,
 }
 
-impl<T: Hash + Eq + Clone> Core<T> {
+impl<T: Eq + Clone> Core<T> {
     /// A queue for `workers` workers; after `ageing` a key is no longer passed over for its low
-    /// priority; `seed` is for its hash table.
-    pub(super) fn new(workers: usize, policy: RetryPolicy, ageing: Duration, seed: u64) -> Self {
+    /// priority.
+    pub(super) fn new(workers: usize, policy: RetryPolicy, ageing: Duration) -> Self {
         Self {
             policy,
             failing_limit: (workers / 2).max(1),
-            slots: Slots::new(seed),
+            slots: Slots::new(),
             lines: Lines::new(nanos(ageing)),
             timers: Timers::default(),
             backing_off: 0,
@@ -134,13 +124,14 @@ impl<T: Hash + Eq + Clone> Core<T> {
         }
     }
 
-    /// Wants `key` worked on as `adding` says; merges that with what was wanted before.
-    pub(super) fn add(&mut self, key: T, adding: Adding, now: Duration) {
+    /// Wants `key`, whose hash that is, worked on as `adding` says; merges that with what was wanted
+    /// before.
+    pub(super) fn add_hashed(&mut self, (hash, key): (u64, T), adding: Adding, now: Duration) {
         if self.closed {
             return;
         }
         let Adding { priority, reasons, delay } = adding;
-        let (ticket, is_new) = self.slots.enter(key);
+        let (ticket, is_new) = self.slots.enter(key, hash);
         let slot = self.slots.get_mut(ticket);
         slot.reasons |= reasons;
         if is_new {

@@ -31,12 +31,14 @@ pub struct RateLimitingQueue<T: Hash + Eq + Clone> {
     limiter: Arc<dyn RateLimiter<T>>,
 }
 
-impl<T: Hash + Eq + Clone> RateLimitingQueue<T> {
+impl<T: Hash + Eq + Clone + Send + 'static> RateLimitingQueue<T> {
     /// An empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams, limiter: Arc<dyn RateLimiter<T>>) -> Self {
         Self { queue: WorkQueue::new(settings, seams), limiter }
     }
+}
 
+impl<T: Hash + Eq + Clone> RateLimitingQueue<T> {
     /// Wants `key` worked on when the limiter says that it may be.
     pub fn add_rate_limited(&self, key: T) {
         let delay = self.limiter.when(&key);

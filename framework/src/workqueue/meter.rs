@@ -1,12 +1,14 @@
 //! The queue's metrics, under client-go's names.
+//!
+//! What happens to keys is counted under the queue's lock, in plain numbers; they become metrics when
+//! somebody reads those. Only what tells of work in progress is a gauge that somebody sets.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::Priority;
-use super::core::Gauges;
-use crate::metrics::{CounterSeries, GaugeSeries, HistogramSeries, Metrics, names};
+use crate::metrics::{CounterSeries, Durations, GaugeSeries, HistogramSeries, Metrics, names};
 use crate::sync::Mutex;
 
 /// So many priorities have a series of their own, and the others one together, as in
@@ -18,10 +20,6 @@ const OTHERS: &str = "exceeded_cardinality_limit";
 /// Feeds `workqueue_*` for one queue.
 #[derive(Debug)]
 pub(super) struct Meter {
-    /// Of the normal priority.
-    depth: GaugeSeries,
-    /// Of the other priorities that were met.
-    depths: Mutex<BTreeMap<Priority, GaugeSeries>>,
     metrics: Metrics,
     labels: [String; 2],
     adds: CounterSeries,
@@ -32,14 +30,53 @@ pub(super) struct Meter {
     longest: GaugeSeries,
     /// Do the gauges on work in progress tell of any?
     tells_of_work: AtomicBool,
+    told: Mutex<Told>,
+}
+
+/// What the metrics say.
+#[derive(Debug)]
+struct Told {
+    adds: u64,
+    delays: u64,
+    /// Of each priority that was met: its series, and how many keys were ready.
+    depths: BTreeMap<Priority, (GaugeSeries, usize)>,
+}
+
+/// What took how long, as the queue counts it.
+#[derive(Debug)]
+pub(super) struct Tally {
+    /// Until a key was taken.
+    pub(super) waited: Durations,
+    /// Until work on it ended.
+    pub(super) worked: Durations,
+}
+
+/// What a queue tells of itself.
+#[derive(Debug)]
+pub(super) struct News {
+    /// Adds that were not duplicates, since the start.
+    pub(super) adds: u64,
+    /// Keys put off by a delay, since the start.
+    pub(super) delays: u64,
+    /// How many keys are ready, by priority, in the order in which priorities were met.
+    pub(super) depths: Vec<(Priority, usize)>,
+    /// What came since it was told last.
+    pub(super) tally: Tally,
+}
+
+impl Tally {
+    /// All so far; nothing is left.
+    pub(super) fn take(&mut self) -> Self {
+        Self { waited: self.waited.take(), worked: self.worked.take() }
+    }
 }
 
 impl Meter {
     pub(super) fn new(metrics: &Metrics, name: &str, controller: &str) -> Self {
         let labels = [name, controller];
+        let normal = metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, "0"]);
+        let depths = BTreeMap::from([(Priority::NORMAL, (normal, 0))]);
         Self {
-            depth: metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, "0"]),
-            depths: Mutex::default(),
             metrics: metrics.clone(),
             labels: labels.map(str::to_owned),
             adds: metrics.counter(&names::QUEUE_ADDS, &labels),
@@ -49,45 +86,39 @@ impl Meter {
             unfinished: metrics.gauge(&names::QUEUE_UNFINISHED_SECONDS, &labels),
             longest: metrics.gauge(&names::QUEUE_LONGEST_SECONDS, &labels),
             tells_of_work: AtomicBool::new(false),
+            told: Mutex::new(Told { adds: 0, delays: 0, depths }),
         }
     }
 
-    /// The state of the queue changed.
-    pub(super) fn changed(&self, before: &Gauges, after: &Gauges) {
-        if before.adds != after.adds {
-            self.adds.count(after.adds - before.adds);
-        }
-        if before.delays != after.delays {
-            self.retries.count(after.delays - before.delays);
+    /// Where durations are counted until they are told.
+    pub(super) fn tally(&self) -> Tally {
+        Tally { waited: self.waited.gathering(), worked: self.worked.gathering() }
+    }
+
+    /// Tells what `read` reads off the queue. One at a time, so that nothing is told twice.
+    pub(super) fn tell(&self, read: impl FnOnce() -> News) {
+        let mut told = self.told.lock();
+        let news = read();
+        self.adds.count(news.adds - told.adds);
+        self.retries.count(news.delays - told.delays);
+        (told.adds, told.delays) = (news.adds, news.delays);
+        self.waited.gather(&news.tally.waited);
+        self.worked.gather(&news.tally.worked);
+        for (priority, ready) in news.depths {
+            let is_one_too_many = told.depths.len() >= MOST_PRIORITIES;
+            let depth = told.depths.entry(priority);
+            let (series, last) =
+                depth.or_insert_with(|| (self.depth(priority, is_one_too_many), 0));
+            series.add(ready as f64 - *last as f64);
+            *last = ready;
         }
     }
 
-    /// So many more keys of that priority are ready.
-    pub(super) fn depth(&self, priority: Priority, more: f64) {
-        if priority == Priority::NORMAL {
-            self.depth.add(more);
-            return;
-        }
-        let mut depths = self.depths.lock();
-        // The normal one counts.
-        let is_one_too_many = depths.len() + 1 >= MOST_PRIORITIES;
-        let series = depths.entry(priority).or_insert_with(|| {
-            let number = priority.to_string();
-            let label = if is_one_too_many { OTHERS } else { &number };
-            let [name, controller] = &self.labels;
-            self.metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, label])
-        });
-        series.add(more);
-    }
-
-    /// A key was taken after `waited`.
-    pub(super) fn taken(&self, waited: Duration) {
-        self.waited.observe(waited);
-    }
-
-    /// Work on a key took `worked`.
-    pub(super) fn worked(&self, worked: Duration) {
-        self.worked.observe(worked);
+    fn depth(&self, priority: Priority, is_one_too_many: bool) -> GaugeSeries {
+        let number = priority.to_string();
+        let label = if is_one_too_many { OTHERS } else { &number };
+        let [name, controller] = &self.labels;
+        self.metrics.gauge(&names::QUEUE_DEPTH, &[name, controller, label])
     }
 
     /// Do the gauges tell of work in progress that may have ended since?

@@ -1,24 +1,27 @@
 //! The queue as tasks see it: waiting, waking, metrics.
 //!
 //! State and [`Room`] are under one lock. Whatever changes the state calls, before it releases the
-//! lock, as many sleepers as that concerns; they are woken after it.
+//! lock, as many sleepers as that concerns; they are woken after it. What metrics tell is counted
+//! there too.
 
 use std::fmt;
 use std::future::poll_fn;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
-use super::core::{Core, Gauges, QueueCounts, Taken, Ticket, Verdict};
-use super::meter::Meter;
+use super::core::{Core, Finished, QueueCounts, Taken, Ticket, Verdict};
+use super::meter::{Meter, Tally};
 use super::room::{Alarm, Bed, Calls, Room};
 use super::{Adding, KeyState, RetryPolicy, Work};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
+use crate::metrics::Gathers;
 use crate::seams::Seams;
 use crate::sync::{Mutex, Notify};
 
@@ -112,6 +115,8 @@ pub struct WorkQueue<T: Hash + Eq + Clone> {
 
 pub(super) struct Shared<T> {
     inside: Mutex<Inside<T>>,
+    /// Of keys; its own, so that nobody who chooses names can make them collide.
+    hasher: FixedState,
     pub(super) epoch: Instant,
     clock: Clock,
     pub(super) entropy: Entropy,
@@ -125,6 +130,16 @@ pub(super) struct Shared<T> {
 struct Inside<T> {
     core: Core<T>,
     room: Room,
+    tally: Tally,
+}
+
+/// How a piece of work ended.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) ticket: Ticket,
+    pub(super) verdict: Verdict,
+    /// For its next turn, if the verdict leads to one.
+    pub(super) reasons: u64,
 }
 
 impl<T: Hash + Eq + Clone> Clone for WorkQueue<T> {
@@ -139,28 +154,35 @@ impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
     }
 }
 
-impl<T: Hash + Eq + Clone> WorkQueue<T> {
+impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
     /// An empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams) -> Self {
         let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
             settings;
         let entropy = seams.entropy.fork(&name);
-        let shared = Shared {
+        let meter = Meter::new(&seams.metrics, &name, &controller);
+        let shared = Arc::new(Shared {
             inside: Mutex::new(Inside {
-                core: Core::new(workers, retry, ageing, entropy.next_u64()),
+                core: Core::new(workers, retry, ageing),
                 room: Room::default(),
+                tally: meter.tally(),
             }),
+            hasher: FixedState::with_seed(entropy.next_u64()),
             epoch: seams.clock.now(),
             clock: seams.clock.clone(),
             entropy,
-            meter: Meter::new(&seams.metrics, &name, &controller),
+            meter,
             retried,
             requeued,
             ended: Notify::new(),
-        };
-        Self { shared: Arc::new(shared) }
+        });
+        let source: Weak<Shared<T>> = Arc::downgrade(&shared);
+        seams.metrics.gather_from(source);
+        Self { shared }
     }
+}
 
+impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// Wants `key` worked on as soon as possible. Does nothing after [`shutdown`](Self::shutdown).
     pub fn add(&self, key: T) {
         self.add_with(key, Adding::new());
@@ -174,7 +196,8 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// Wants `key` worked on as `adding` says. If it is in the queue already, the wishes merge: the
     /// higher priority, all the reasons, the earlier time.
     pub fn add_with(&self, key: T, adding: Adding) {
-        self.shared.change(|core, _, now| core.add(key, adding, now));
+        let key = self.hashed(key);
+        self.shared.change(|inside, now| inside.core.add_hashed(key, adding, now));
     }
 
     /// [`add`](Self::add) for several keys: one pass through the lock for each 1024, and as many
@@ -187,14 +210,31 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// many sleeping workers wake as there are new ones.
     pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
         // The iterator is the caller's code: run it before the lock is taken.
-        let keys: Vec<(T, Adding)> = keys.into_iter().collect();
+        let keys = keys.into_iter().map(|(key, adding)| (self.hashed(key), adding));
+        self.add_hashed(keys.collect(), |key| key);
+    }
+
+    /// [`add_each`](Self::add_each) of a list; `wish` is called under the lock.
+    pub(crate) fn add_list<U>(&self, keys: Vec<U>, wish: impl Fn(U) -> (T, Adding)) {
+        self.add_hashed(keys, |key| {
+            let (key, adding) = wish(key);
+            (self.hashed(key), adding)
+        });
+    }
+
+    fn add_hashed<U>(&self, keys: Vec<U>, wish: impl Fn(U) -> ((u64, T), Adding)) {
         let mut keys = keys.into_iter();
         while keys.len() > 0 {
-            self.shared.change(|core, _, now| {
-                let some = keys.by_ref().take(AT_ONCE);
-                some.for_each(|(key, adding)| core.add(key, adding, now));
+            self.shared.change(|inside, now| {
+                for (key, adding) in keys.by_ref().take(AT_ONCE).map(&wish) {
+                    inside.core.add_hashed(key, adding, now);
+                }
             });
         }
+    }
+
+    fn hashed(&self, key: T) -> (u64, T) {
+        (self.shared.hasher.hash_one(&key), key)
     }
 
     /// Waits for a key; `None` once the queue is shut down and has handed out what it held.
@@ -208,14 +248,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 
     /// A key if one is ready now; does not wait.
     pub fn try_get(&self) -> Option<Work<T>> {
-        let taken = self.shared.change(|core, _, now| core.take(now).map(|taken| (taken, now)));
-        taken.map(|(taken, now)| Shared::hand_out(&self.shared, taken, now))
+        let (taken, now) = self.shared.change(Inside::take)?;
+        Some(Work::new(Arc::clone(&self.shared), taken, now))
     }
 
     /// Accepts no more keys. Keys that are ready, or were added again while in work, are still
     /// handed out; delayed ones and retries are dropped.
     pub fn shutdown(&self) {
-        self.shared.change(|core, _, _| core.close());
+        self.shared.change(|inside, _| inside.core.close());
         self.shared.ended.notify_waiters();
     }
 
@@ -241,14 +281,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 
     /// How many keys are where.
     pub fn counts(&self) -> QueueCounts {
-        self.shared.change(|core, _, _| core.counts())
+        self.shared.change(|inside, _| inside.core.counts())
     }
 
     /// Up to `limit` keys and what is known of each: those in work, ready, backing off and delayed;
     /// in each place by priority, then the longest there or the next due first. Looks at every key
     /// under the lock: for people, not for programs.
     pub fn describe(&self, limit: usize) -> Vec<KeyState<T>> {
-        self.shared.change(|core, _, now| core.describe(limit, now))
+        self.shared.change(|inside, now| inside.core.describe(limit, now))
     }
 
     /// Refreshes the gauges on work in progress; called now and then while work is long.
@@ -268,59 +308,47 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Runs `step` on the state and wakes whom that concerns.
-    fn change<R>(&self, step: impl FnOnce(&mut Core<T>, &mut Room, Duration) -> R) -> R {
+    fn change<R>(&self, step: impl FnOnce(&mut Inside<T>, Duration) -> R) -> R {
         let now = self.now();
         let mut inside = self.inside.lock();
-        let Inside { core, room } = &mut *inside;
-        let before = core.gauges();
+        let before = inside.core.eligible();
         // What is due became ready before whatever happens now.
-        core.promote(now);
-        let result = step(core, room, now);
-        let after = core.gauges();
-        let calls = (!room.is_empty()).then(|| Self::call(core, room, &before, &after));
-        core.tell_depths(|priority, by| self.meter.depth(priority, by));
+        inside.core.promote(now);
+        let result = step(&mut inside, now);
+        let calls = (!inside.room.is_empty()).then(|| inside.call(before));
         drop(inside);
         if let Some(calls) = calls {
             calls.make();
         }
-        self.meter.changed(&before, &after);
         result
     }
 
-    /// Calls as many sleepers as what happened concerns.
-    fn call(core: &Core<T>, room: &mut Room, before: &Gauges, after: &Gauges) -> Calls {
-        let mut calls = Calls::default();
-        // As many as there are new keys; one if there are only old ones: it calls the next.
-        let more = after.eligible.saturating_sub(before.eligible);
-        let wanted = if core.exhausted() { usize::MAX } else { more.max(after.eligible.min(1)) };
-        room.call(wanted, &mut calls);
-        room.expect(core.next_due(), &mut calls);
-        calls
+    /// Ends a piece of work; when its retry is due.
+    pub(super) fn finish(&self, end: End) -> Option<Duration> {
+        let (finished, is_closed) =
+            self.change(|inside, now| (inside.finish(end, now), inside.core.is_closed()));
+        self.finished(is_closed);
+        finished?.retry
     }
 
-    fn hand_out(shared: &Arc<Self>, taken: Taken<T>, now: Duration) -> Work<T> {
-        shared.meter.taken(taken.waited);
-        Work::new(Arc::clone(shared), taken, now)
+    /// Ends a piece of work and takes the key whose turn it is, at one and the same time.
+    pub(super) fn finish_and_take(&self, end: End) -> Option<(Taken<T>, Duration)> {
+        let (_finished, taken, is_closed) = self.change(|inside, now| {
+            (inside.finish(end, now), inside.take(now), inside.core.is_closed())
+        });
+        self.finished(is_closed);
+        taken
     }
 
-    pub(super) fn finish(
-        &self,
-        ticket: Ticket,
-        verdict: Verdict,
-        reasons: u64,
-    ) -> Option<Duration> {
-        let (finished, closed) = self
-            .change(|core, _, now| (core.finish(ticket, verdict, reasons, now), core.is_closed()));
+    /// Tells whom the end of a piece of work concerns.
+    fn finished(&self, is_closed: bool) {
         // Only a drain waits for ends, and it closes the queue first.
-        if closed {
+        if is_closed {
             self.ended.notify_waiters();
         }
-        let finished = finished?;
-        self.meter.worked(finished.worked);
         if self.meter.tells_of_work() {
             self.observe();
         }
-        finished.retry
     }
 
     fn observe(&self) {
@@ -332,6 +360,60 @@ impl<T: Hash + Eq + Clone> Shared<T> {
             longest = longest.max(age);
         }
         self.meter.running(sum, longest);
+    }
+}
+
+impl<T: Hash + Eq + Clone> Inside<T> {
+    /// The key whose turn it is, and now.
+    fn take(&mut self, now: Duration) -> Option<(Taken<T>, Duration)> {
+        let taken = self.core.take(now)?;
+        self.tally.waited.add(taken.waited);
+        Some((taken, now))
+    }
+
+    /// What it returns is to be dropped outside of the lock.
+    fn finish(&mut self, end: End, now: Duration) -> Option<Finished<T>> {
+        let finished = self.core.finish(end.ticket, end.verdict, end.reasons, now)?;
+        self.tally.worked.add(finished.worked);
+        Some(finished)
+    }
+
+    /// Calls as many sleepers as what happened concerns; `before` it so many keys could be taken.
+    fn call(&mut self, before: usize) -> Calls {
+        let mut calls = Calls::default();
+        let ready = self.core.eligible();
+        // As many as there are new keys. Of old ones one calls the next; when they become more
+        // nevertheless, who was called may be unable to come: one more each time they double.
+        let backlog = ready.checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
+        let more = ready.saturating_sub(before);
+        let wanted = if self.core.exhausted() { usize::MAX } else { more.max(backlog) };
+        self.room.call(wanted, &mut calls);
+        self.room.expect(self.core.next_due(), &mut calls);
+        calls
+    }
+}
+
+impl<T: Hash + Eq + Clone + Send> Gathers for Shared<T> {
+    fn tell(&self) {
+        self.tell_news();
+    }
+}
+
+impl<T> Shared<T> {
+    /// Tells the metrics what happened since the last time.
+    fn tell_news(&self) {
+        self.meter.tell(|| {
+            let mut inside = self.inside.lock();
+            let tally = inside.tally.take();
+            inside.core.news(tally)
+        });
+    }
+}
+
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        // What nobody has read yet counts nevertheless.
+        self.tell_news();
     }
 }
 
@@ -359,7 +441,7 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
         loop {
             let due = match self.look(context.waker()) {
                 Look::Taken(taken, now) => {
-                    return Poll::Ready(Some(Shared::hand_out(self.shared, taken, now)));
+                    return Poll::Ready(Some(Work::new(Arc::clone(self.shared), taken, now)));
                 }
                 Look::Ended => return Poll::Ready(None),
                 Look::Sleep | Look::Mind(None) => return Poll::Pending,
@@ -383,9 +465,11 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
         let Self { shared, bed, alarm } = self;
         // Dropped after the lock.
         let mut gone = None;
-        shared.change(|core, room, now| {
-            let end = match core.take(now) {
-                Some(taken) => Look::Taken(taken, now),
+        shared.change(|inside, now| {
+            let taken = inside.take(now);
+            let Inside { core, room, .. } = inside;
+            let end = match taken {
+                Some((taken, now)) => Look::Taken(taken, now),
                 None if core.exhausted() => Look::Ended,
                 None => {
                     let here = room.lie_down(*bed, waker, &mut gone);
@@ -408,6 +492,6 @@ impl<T: Hash + Eq + Clone> Drop for Getter<'_, T> {
     fn drop(&mut self) {
         let Some(bed) = self.bed.take() else { return };
         let (mut gone, alarm) = (None, self.alarm.take());
-        self.shared.change(|_, room, _| room.get_up(bed, alarm, &mut gone));
+        self.shared.change(|inside, _| inside.room.get_up(bed, alarm, &mut gone));
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! A worker that finds no key lies down here with its waker; a key that becomes takeable calls one.
 //! One call at a time is enough: who comes and sees more keys calls the next, so that a burst of
-//! adds costs one call, not one per key, and still nobody sleeps beside a key. A batch calls as many
-//! at once as it has keys. The worker that lay down last is called first: it is the warmest.
+//! adds costs few calls, not one per key, and still nobody sleeps beside a key. Who was called may not
+//! come, so keys that pile up call more: one for each time that their number doubles. A batch calls as
+//! many at once as it has keys. The worker that lay down last is called first: it is the warmest.
 //!
 //! One sleeper, the timekeeper, also waits for the next delayed key. It is called last. The alarm
 //! outlives it, so that workers which come and go arm no timer each time.

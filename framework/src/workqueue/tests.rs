@@ -270,6 +270,68 @@ async fn metrics_follow_client_gos_names_after_each_step() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_queue_counted_is_told_once_also_when_nobody_reads_before_it_is_gone() {
+    let seams = seams();
+    let queue = WorkQueue::new(QueueSettings::new("q"), &seams);
+    let other = WorkQueue::new(QueueSettings::new("q"), &seams);
+    for queue in [&queue, &other] {
+        (0..5).for_each(|key| queue.add(key));
+        queue.get().await.expect("open").done();
+    }
+    let adds = || seams.metrics.counted(&names::QUEUE_ADDS, &["q", "q"]);
+    let depth = || seams.metrics.level(&names::QUEUE_DEPTH, &["q", "q", "0"]);
+    assert_eq!((adds(), adds(), depth()), (10, 10, Some(8.0)));
+    queue.add(9);
+    queue.get().await.expect("open").done();
+    drop(queue);
+    assert_eq!((adds(), depth()), (11, Some(8.0)));
+    let text = seams.metrics.encode();
+    let shows = |line: &str| assert!(text.lines().any(|l| l == line), "{line}: {text}");
+    shows(r#"workqueue_queue_duration_seconds_count{name="q",controller="q"} 3"#);
+    shows(r#"workqueue_work_duration_seconds_count{name="q",controller="q"} 3"#);
+}
+
+#[tokio::test(start_paused = true)]
+async fn done_then_next_ends_one_key_and_takes_another_in_one_step() {
+    let queue = queue(1);
+    queue.add(1);
+    let work = queue.get().await.expect("open");
+    queue.add(1);
+    queue.add(2);
+    let work = work.done_then_next().expect("it was added again");
+    assert_eq!((*work.key(), work.failures()), (1, 0));
+    assert_eq!(queue.counts(), QueueCounts { queued: 1, working: 1, ..QueueCounts::default() });
+    assert!(queue.try_get().is_some_and(|other| *other.key() == 2), "it is ready for others");
+    drop(work);
+    assert_eq!(queue.counts(), QueueCounts { backing_off: 2, ..QueueCounts::default() });
+    let work = queue.get().await.expect("open");
+    assert_eq!(work.failures(), 1);
+    assert!(work.done_then_next().is_none(), "the other one is not due");
+    assert_eq!(queue.counts(), QueueCounts { backing_off: 1, ..QueueCounts::default() });
+    let work = queue.get().await.expect("open").succeeded(Some(Duration::from_secs(1)));
+    drop(work);
+    assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
+    let work = queue.get().await.expect("open").succeeded(Some(Duration::from_secs(1)));
+    assert!(work.next().is_none());
+    assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_hears_of_an_end_that_was_followed_by_the_next_key() {
+    let queue = queue(1);
+    queue.add_all([1, 2]);
+    let work = queue.get().await.expect("open");
+    let drain = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.drain(Duration::from_secs(60)).await }
+    });
+    settle().await;
+    let work = work.done_then_next().expect("what was ready is still handed out");
+    assert!(work.done_then_next().is_none());
+    assert!(drain.await.expect("it does not panic"));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_key_that_is_held_back_has_neither_failed_nor_succeeded() {
     let queue = queue(2);
     queue.add(1);

@@ -9,6 +9,7 @@ use loom::thread::{self, JoinHandle};
 
 use crate::explore;
 use crate::seams::Seams;
+use crate::sync::Notify;
 use crate::workqueue::{Adding, Priority, QueueSettings, WorkQueue};
 
 pub const MODELS: &[(&str, fn())] = &[
@@ -21,11 +22,14 @@ pub const MODELS: &[(&str, fn())] = &[
     ("a_drain_ends_with_the_last_work", a_drain_ends_with_the_last_work),
     ("a_delayed_key_wakes_a_sleeper", a_delayed_key_wakes_a_sleeper),
     ("a_worker_that_leaves_hands_the_clock_over", the_clock_is_handed_over),
+    ("a_timekeeper_that_leaves_for_a_delayed_key_is_replaced", the_timekeeper_is_replaced),
     ("a_get_that_is_given_up_loses_no_key", a_get_that_is_given_up),
     ("two_keys_are_worked_on_at_the_same_time", two_at_the_same_time),
     ("a_worker_called_in_vain_is_called_again", called_in_vain),
     ("the_timekeeper_is_called_for_other_keys", the_timekeeper_is_called),
     ("a_key_whose_priority_rises_is_worked_on", a_key_that_is_raised),
+    ("a_worker_that_is_called_and_does_not_come_is_not_waited_for", called_and_absent),
+    ("a_worker_that_goes_on_leaves_no_key_to_a_sleeper", one_that_goes_on),
 ];
 
 type Queue = WorkQueue<&'static str>;
@@ -192,6 +196,29 @@ fn the_clock_is_handed_over() {
     });
 }
 
+/// The timekeeper takes the first delayed key and does not come back; the other one sleeps, and has to
+/// wait for the second.
+fn the_timekeeper_is_replaced() {
+    explore(2, || {
+        let seams = Seams::default();
+        let queue = queue(&seams);
+        queue.add_after("soon", SECOND);
+        queue.add_after("late", 3 * SECOND);
+        let is_taken = Arc::new(Notify::new());
+        let workers = [0, 1].map(|_| {
+            let is_taken = Arc::clone(&is_taken);
+            spawn(&queue, move |queue| {
+                assert!(work(&queue));
+                is_taken.notify_one();
+            })
+        });
+        seams.clock.advance(2 * SECOND);
+        block_on(is_taken.notified());
+        seams.clock.advance(2 * SECOND);
+        join(workers);
+    });
+}
+
 fn a_get_that_is_given_up() {
     use std::future::Future;
     use std::task::{Context, Waker};
@@ -257,6 +284,43 @@ fn the_timekeeper_is_called() {
         let worker = spawn(&queue, |queue| assert!(work(&queue)));
         queue.add("now");
         join([worker]);
+    });
+}
+
+/// Somebody lies down last, so that he is called first, and is not polled any more.
+fn called_and_absent() {
+    use std::future::Future;
+    use std::task::{Context, Waker};
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        let worker = spawn(&queue, |queue| assert!(work(&queue)));
+        let mut absent = std::pin::pin!(queue.get());
+        let polled = absent.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+        assert!(polled.is_pending(), "there is no key yet");
+        queue.add("a");
+        queue.add("b");
+        join([worker]);
+    });
+}
+
+/// Its end brings its key back, which it takes again at once, while another one is wanted.
+fn one_that_goes_on() {
+    explore(2, || {
+        let queue = queue(&Seams::default());
+        queue.add("a");
+        let first = block_on(queue.get()).expect("a key is there");
+        let worker = spawn(&queue, |queue| assert!(work(&queue)));
+        let producer = spawn(&queue, |queue| {
+            queue.add("a");
+            queue.add("b");
+        });
+        let next = first.done_then_next();
+        // Not ended before the other one has had its turn.
+        join([worker, producer]);
+        match next {
+            Some(work) => assert!(work.done_then_next().is_none()),
+            None => assert!(queue.counts().queued <= 1),
+        }
     });
 }
 

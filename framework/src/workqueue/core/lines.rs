@@ -41,8 +41,8 @@ struct Line {
     /// Places that are not outdated.
     live: usize,
     ready: usize,
-    /// The number of ready keys that was told last.
-    told: usize,
+    /// How many priorities were met before this one.
+    met: usize,
 }
 
 impl Lines {
@@ -71,7 +71,7 @@ impl Lines {
         let at = self.lines.iter().position(|line| line.priority <= priority);
         let at = at.unwrap_or(self.lines.len());
         if self.lines.get(at).is_none_or(|line| line.priority != priority) {
-            self.lines.insert(at, Line::new(priority));
+            self.lines.insert(at, Line::new(priority, self.lines.len()));
         }
         at
     }
@@ -149,13 +149,11 @@ impl Lines {
         self.lines[at].pop(may_fail)
     }
 
-    /// Tells what changed since the last call in the number of keys that are ready.
-    #[inline]
-    pub(super) fn tell(&mut self, mut told: impl FnMut(Priority, f64)) {
-        for line in self.lines.iter_mut().filter(|line| line.ready != line.told) {
-            told(line.priority, line.ready as f64 - line.told as f64);
-            line.told = line.ready;
-        }
+    /// How many keys are ready, by priority, in the order in which priorities were met.
+    pub(super) fn depths(&self) -> Vec<(Priority, usize)> {
+        let mut lines: Vec<&Line> = self.lines.iter().collect();
+        lines.sort_by_key(|line| line.met);
+        lines.into_iter().map(|line| (line.priority, line.ready)).collect()
     }
 
     /// Number of places, outdated ones too.
@@ -166,9 +164,9 @@ impl Lines {
 }
 
 impl Line {
-    fn new(priority: Priority) -> Self {
+    fn new(priority: Priority, met: usize) -> Self {
         let (healthy, failing) = (Lane::default(), Lane::default());
-        Self { priority, healthy, failing, live: 0, ready: 0, told: 0 }
+        Self { priority, healthy, failing, live: 0, ready: 0, met }
     }
 
     /// The first place whose key can be taken.

@@ -2,18 +2,25 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::hash::Hash;
 use std::time::Duration;
 
 use super::slot::{Again, Nanos, Place, Slot, nanos};
 use super::slots::Ticket;
-use super::{Core, Gauges, QueueCounts};
+use super::{Core, QueueCounts};
+use crate::workqueue::meter::{News, Tally};
 use crate::workqueue::{KeyPlace, KeyState, Priority};
 
 /// What keys are listed by: place, then priority, then age, due time or turn.
 type Rank = (KeyPlace, Reverse<Priority>, u64, Ticket);
 
-impl<T: Hash + Eq + Clone> Core<T> {
+impl<T> Core<T> {
+    /// What the metrics tell; `tally` is counted beside it.
+    pub(in crate::workqueue) fn news(&self, tally: Tally) -> News {
+        News { adds: self.adds, delays: self.delays, depths: self.lines.depths(), tally }
+    }
+}
+
+impl<T: Eq + Clone> Core<T> {
     /// Are no more keys accepted?
     pub(in crate::workqueue) fn is_closed(&self) -> bool {
         self.closed
@@ -29,18 +36,8 @@ impl<T: Hash + Eq + Clone> Core<T> {
         self.closed && self.ready() == 0 && self.coming_back == 0
     }
 
-    /// What the shell watches for changes.
-    pub(in crate::workqueue) fn gauges(&self) -> Gauges {
-        Gauges { eligible: self.eligible(), adds: self.adds, delays: self.delays }
-    }
-
-    /// Tells what changed since the last call in the number of keys that are ready.
-    pub(in crate::workqueue) fn tell_depths(&mut self, told: impl FnMut(Priority, f64)) {
-        self.lines.tell(told);
-    }
-
     /// How many keys could be taken now.
-    pub(super) fn eligible(&self) -> usize {
+    pub(in crate::workqueue) fn eligible(&self) -> usize {
         let failing = self.failing_limit.saturating_sub(self.failing_in_work);
         self.lines.healthy_ready + self.lines.failing_ready.min(failing)
     }

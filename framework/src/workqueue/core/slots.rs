@@ -1,8 +1,6 @@
-//! A slab of slots and a hash table that finds a key's slot; its order shows nowhere.
+//! A slab of slots and a hash table that finds a key's slot; its order shows nowhere. Whoever has a key
+//! knows its hash: it is made before the lock is taken.
 
-use std::hash::{BuildHasher, Hash};
-
-use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 
 use super::slot::Slot;
@@ -17,7 +15,6 @@ pub(in crate::workqueue) struct Ticket(u32);
 /// Slots by key and by number.
 #[derive(Debug)]
 pub(super) struct Slots<T> {
-    hasher: FixedState,
     table: HashTable<u32>,
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
@@ -32,14 +29,9 @@ struct Entry<T> {
 }
 
 impl<T> Slots<T> {
-    /// No slots; `seed` decides where keys lie in the table.
-    pub(super) fn new(seed: u64) -> Self {
-        Self {
-            hasher: FixedState::with_seed(seed),
-            table: HashTable::new(),
-            entries: Vec::new(),
-            free: Vec::new(),
-        }
+    /// No slots.
+    pub(super) fn new() -> Self {
+        Self { table: HashTable::new(), entries: Vec::new(), free: Vec::new() }
     }
 
     /// Number of keys that have a slot.
@@ -76,11 +68,10 @@ impl<T> Slots<T> {
     }
 }
 
-impl<T: Hash + Eq> Slots<T> {
-    /// The slot of `key`, and whether it was made just now.
-    pub(super) fn enter(&mut self, key: T) -> (Ticket, bool) {
-        let Self { hasher, table, entries, free } = self;
-        let hash = hasher.hash_one(&key);
+impl<T: Eq> Slots<T> {
+    /// The slot of `key`, whose hash that is, and whether it was made just now.
+    pub(super) fn enter(&mut self, key: T, hash: u64) -> (Ticket, bool) {
+        let Self { table, entries, free, .. } = self;
         let is_key = |at: &u32| entries[*at as usize].key.as_ref() == Some(&key);
         if let Some(at) = table.find(hash, is_key) {
             return (Ticket(*at), false);
@@ -116,8 +107,7 @@ impl<T: Hash + Eq> Slots<T> {
     }
 
     #[cfg(test)]
-    pub(super) fn find(&self, key: &T) -> Option<Ticket> {
-        let hash = self.hasher.hash_one(key);
+    pub(super) fn find(&self, key: &T, hash: u64) -> Option<Ticket> {
         let is_key = |at: &u32| self.entries[*at as usize].key.as_ref() == Some(key);
         self.table.find(hash, is_key).copied().map(Ticket)
     }
@@ -129,20 +119,21 @@ mod tests {
 
     #[test]
     fn a_slot_that_became_free_is_used_again() {
-        let mut slots = Slots::new(1);
-        let (first, is_new) = slots.enter("a");
+        let mut slots = Slots::new();
+        let (first, is_new) = slots.enter("a", 7);
         assert!(is_new);
-        assert_eq!(slots.enter("a"), (first, false));
+        assert_eq!(slots.enter("a", 7), (first, false));
         assert_eq!(slots.leave(first), Some("a"));
         assert_eq!(slots.leave(first), None);
-        assert_eq!(slots.enter("b"), (first, true));
-        assert_eq!((slots.find(&"a"), slots.find(&"b")), (None, Some(first)));
+        assert_eq!(slots.enter("b", 7), (first, true));
+        assert_eq!((slots.find(&"a", 7), slots.find(&"b", 7)), (None, Some(first)));
     }
 
     #[test]
     fn after_a_flood_of_keys_the_memory_is_given_back() {
-        let mut slots = Slots::new(1);
-        let tickets: Vec<_> = (0..2 * KEPT).map(|key| slots.enter(key).0).collect();
+        let mut slots = Slots::new();
+        let tickets: Vec<_> =
+            (0..2 * KEPT).map(|key| slots.enter(key, key as u64 % 999).0).collect();
         for (key, ticket) in tickets.into_iter().enumerate() {
             assert_eq!(slots.leave(ticket), Some(key));
         }

@@ -1,6 +1,6 @@
 //! How often sleeping workers are woken.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::pin;
 
 use super::*;
@@ -30,7 +30,7 @@ fn workers(queue: &WorkQueue<u32>, many: usize) -> (JoinSet<()>, Arc<AtomicUsize
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_burst_of_adds_wakes_two_workers_and_not_one_for_each_key() {
+async fn a_burst_of_adds_wakes_one_worker_for_each_doubling_and_not_one_for_each_key() {
     let queue = queue(8);
     let (_workers, woken) = workers(&queue, 8);
     settle().await;
@@ -39,9 +39,58 @@ async fn a_burst_of_adds_wakes_two_workers_and_not_one_for_each_key() {
         (0..200).for_each(|key| queue.add(key));
         settle().await;
         assert_eq!(queue.counts(), QueueCounts::default());
-        // The one that is called, and the one that it calls when it sees more keys.
-        assert!(woken.load(Ordering::SeqCst) <= 2 * burst, "{woken:?} after {burst} bursts");
+        // For the first key, and for 2, 4, 8, 16, 32, 64 and 128 of them.
+        assert!(woken.load(Ordering::SeqCst) <= 8 * burst, "{woken:?} after {burst} bursts");
     }
+}
+
+/// Lies down in the queue and is not polled any more, as in a `select!` whose other arm is busy.
+async fn lie_down(get: std::pin::Pin<&mut impl Future>) {
+    let mut get = Some(get);
+    poll_fn(|context| {
+        assert!(get.take().expect("polled once").poll(context).is_pending(), "there is no key");
+        std::task::Poll::Ready(())
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_q5_a_worker_that_is_called_and_does_not_come_does_not_hold_up_the_others() {
+    let queue = queue(8);
+    let (_workers, _) = workers(&queue, 3);
+    settle().await;
+    let mut absent = pin!(queue.get());
+    lie_down(absent.as_mut()).await;
+    queue.add(1);
+    settle().await;
+    assert_eq!(queue.counts().queued, 1, "the one that lay down last is called first");
+    // One more key, and somebody comes, and takes them all.
+    queue.add(2);
+    settle().await;
+    assert_eq!(queue.counts(), QueueCounts::default());
+    assert!(queue.try_get().is_none());
+    (10..14).for_each(|key| queue.add(key));
+    settle().await;
+    assert_eq!(queue.counts(), QueueCounts::default());
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_q5_three_workers_that_do_not_come_hold_up_seven_keys_and_not_the_eighth() {
+    let queue = queue(8);
+    let (_workers, _) = workers(&queue, 1);
+    settle().await;
+    let (mut a, mut b, mut c) = (pin!(queue.get()), pin!(queue.get()), pin!(queue.get()));
+    lie_down(a.as_mut()).await;
+    lie_down(b.as_mut()).await;
+    lie_down(c.as_mut()).await;
+    for key in 0..7 {
+        queue.add(key);
+        settle().await;
+    }
+    assert_eq!(queue.counts().queued, 7);
+    queue.add(7);
+    settle().await;
+    assert_eq!(queue.counts(), QueueCounts::default());
 }
 
 #[tokio::test(start_paused = true)]

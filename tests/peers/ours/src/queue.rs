@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use measure::{Delayed, Delays, Window, resident};
 use tokio::runtime::Runtime;
+use tokio::task::coop::{consume_budget, has_budget_remaining};
 use windlass::resource::ObjectKey;
 use windlass::seams::Seams;
 use windlass::workqueue::{Adding, QueueSettings, WorkQueue};
@@ -22,7 +23,7 @@ const CHANGED: u64 = 1 << 1;
 const PAUSE: Duration = Duration::from_micros(100);
 const REST: Duration = Duration::from_secs(1);
 
-fn queue<T: std::hash::Hash + Eq + Clone>() -> WorkQueue<T> {
+fn queue<T: std::hash::Hash + Eq + Clone + Send + 'static>() -> WorkQueue<T> {
     WorkQueue::new(QueueSettings::new("peers").workers(1), &Seams::system())
 }
 
@@ -65,15 +66,21 @@ pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
         let worker = tokio::spawn({
             let (queue, runs) = (queue.clone(), runs.clone());
             async move {
-                loop {
-                    let work = match queue.try_get() {
-                        Some(work) => Some(work),
-                        None => queue.get().await,
-                    };
-                    let Some(work) = work else { break };
-                    runs.fetch_add(1, Ordering::Relaxed);
-                    work.done();
-                    tokio::task::coop::consume_budget().await;
+                while let Some(mut work) = queue.get().await {
+                    // A turn that leaves budget takes the next key with the end of this one.
+                    loop {
+                        runs.fetch_add(1, Ordering::Relaxed);
+                        if !has_budget_remaining() {
+                            work.done();
+                            break;
+                        }
+                        consume_budget().await;
+                        match work.done_then_next() {
+                            Some(next) => work = next,
+                            None => break,
+                        }
+                    }
+                    consume_budget().await;
                 }
             }
         });

@@ -1,0 +1,114 @@
+//! Numbers that are counted where they arise, and told when somebody reads.
+//!
+//! What happens a million times a second under somebody's lock is counted there in plain integers. A
+//! series of its own would cost a lock, or a line of memory that all processors want, for each.
+
+use std::time::Duration;
+
+/// Who has numbers that are not told yet.
+pub(crate) trait Gathers: Send + Sync {
+    /// Feeds them into their series.
+    fn tell(&self);
+}
+
+/// Durations that were not told yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Durations {
+    /// Upper bounds in nanoseconds, growing; without the last one, which is infinite.
+    bounds: Vec<u64>,
+    /// One more than bounds.
+    counts: Vec<u64>,
+    nanos: u128,
+}
+
+impl Durations {
+    /// None yet; `bounds` are in seconds, and the last one is infinite.
+    pub(super) fn new(bounds: Vec<f64>) -> Self {
+        let nanos = |bound: &f64| Duration::try_from_secs_f64(*bound).map(|bound| bound.as_nanos());
+        let bounds = bounds.iter().filter_map(|bound| nanos(bound).ok());
+        let bounds: Vec<u64> = bounds.filter_map(|bound| u64::try_from(bound).ok()).collect();
+        Self { counts: vec![0; bounds.len() + 1], bounds, nanos: 0 }
+    }
+
+    /// One more.
+    pub(crate) fn add(&mut self, duration: Duration) {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let at = self.bounds.iter().take_while(|bound| **bound < nanos).count();
+        if let Some(count) = self.counts.get_mut(at) {
+            *count += 1;
+        }
+        self.nanos += u128::from(nanos);
+    }
+
+    /// All so far; none are left.
+    pub(crate) fn take(&mut self) -> Self {
+        let all = self.clone();
+        self.counts.fill(0);
+        self.nanos = 0;
+        all
+    }
+
+    /// How many there are in each bucket.
+    pub(super) fn counts(&self) -> &[u64] {
+        &self.counts
+    }
+
+    /// Seconds.
+    pub(super) fn sum(&self) -> f64 {
+        self.nanos as f64 / 1e9
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Weak};
+
+    use super::super::{Metrics, names};
+    use super::*;
+
+    #[test]
+    fn durations_that_were_gathered_print_as_if_each_had_been_observed() {
+        let labels = ["q", "c"];
+        let (one, other) = (Metrics::new(), Metrics::new());
+        let at_once = one.histogram(&names::QUEUE_SECONDS, &labels);
+        let later = other.histogram(&names::QUEUE_SECONDS, &labels);
+        let mut gathered = later.gathering();
+        for round in 0..3 {
+            for nanos in [0, 9, 10, 11, 1_000, 999_999_999, 1_000_000_000, 3_000_000_000_000] {
+                // Sums of halves and quarters are exact.
+                let duration = Duration::from_nanos(nanos + 250_000_000 * round);
+                at_once.observe(duration);
+                gathered.add(duration);
+            }
+            later.gather(&gathered.take());
+        }
+        later.gather(&gathered.take());
+        let lines = |metrics: &Metrics| {
+            let text = metrics.encode();
+            let lines = text.lines().filter(|line| !line.contains("_sum"));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(lines(&one), lines(&other));
+    }
+
+    #[test]
+    fn whoever_reads_has_all_sources_told_and_one_that_is_gone_is_forgotten() {
+        struct Three(super::super::CounterSeries);
+        impl Gathers for Three {
+            fn tell(&self) {
+                self.0.count(3);
+            }
+        }
+        let metrics = Metrics::new();
+        let source = Arc::new(Three(metrics.counter(&names::QUEUE_ADDS, &["q", "c"])));
+        let weak: Weak<Three> = Arc::downgrade(&source);
+        metrics.gather_from(weak);
+        let line = r#"workqueue_adds_total{name="q",controller="c"} 3"#;
+        assert!(metrics.encode().lines().any(|l| l == line));
+        assert_eq!(metrics.counted(&names::QUEUE_ADDS, &["q", "c"]), 6);
+        drop(source);
+        assert_eq!(metrics.counted(&names::QUEUE_ADDS, &["q", "c"]), 6);
+        metrics.gather_from(Weak::<Three>::new());
+        assert_eq!(metrics.inner.sources.lock().len(), 1);
+    }
+}
