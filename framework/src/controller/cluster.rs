@@ -8,6 +8,7 @@
 //! Absent: clusters that come and go, and controllers whose own kind is elsewhere.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -42,6 +43,8 @@ struct Inner {
     namespaces: Vec<String>,
     informers: OnceLock<InformerRegistry>,
     door: Arc<Door>,
+    /// Does a manager run its caches and fence its writes?
+    is_managed: AtomicBool,
 }
 
 impl Cluster {
@@ -62,8 +65,9 @@ impl Cluster {
         let client = client.gated(Arc::clone(&door) as Arc<dyn WriteGate>);
         let namespaces = namespaces.into_iter().map(Into::into).collect();
         let id = ClusterId(number(&name));
-        let informers = OnceLock::new();
-        Self { inner: Arc::new(Inner { name, id, client, namespaces, informers, door }) }
+        let (informers, is_managed) = (OnceLock::new(), AtomicBool::new(false));
+        let inner = Inner { name, id, client, namespaces, informers, door, is_managed };
+        Self { inner: Arc::new(inner) }
     }
 
     /// Its name.
@@ -84,7 +88,7 @@ impl Cluster {
 
     /// Its caches; they run while the operator does.
     pub fn informers(&self) -> &InformerRegistry {
-        self.informers_by(self.inner.client.seams())
+        self.registry(self.inner.client.seams())
     }
 
     /// The cache of kind `K`.
@@ -95,8 +99,33 @@ impl Cluster {
         self.informers().informer::<K>().store()
     }
 
-    /// The caches, with the operator's clock and metrics, if they were not asked for before.
-    pub(crate) fn informers_by(&self, seams: &Seams) -> &InformerRegistry {
+    /// A manager runs the caches and fences the writes: with its clock and metrics, if the caches were
+    /// not asked for before.
+    pub(crate) fn managed_by(&self, seams: &Seams) {
+        self.inner.is_managed.store(true, Ordering::SeqCst);
+        let mut state = self.inner.door.state.lock();
+        if matches!(*state, Admission::Unmanaged) {
+            *state = Admission::Free;
+        }
+        drop(state);
+        self.registry(seams);
+    }
+
+    /// Nobody would fill the caches, or ask for the lease, of one that no manager was given: whoever
+    /// watches it would never be told anything. Its writes are refused from then on.
+    pub(super) fn check_managed(&self) -> Result<(), Error> {
+        if self.inner.is_managed.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        *self.inner.door.state.lock() = Admission::Unmanaged;
+        let text = format!(
+            "cluster {} is watched, but was not given to the manager: call `Manager::cluster` with it",
+            self.name()
+        );
+        Err(Error::new(ErrorKind::Usage, text))
+    }
+
+    fn registry(&self, seams: &Seams) -> &InformerRegistry {
         let inner = &self.inner;
         inner.informers.get_or_init(|| {
             let seams = seams.fork(&format!("informers of cluster {}", inner.name));
@@ -149,6 +178,8 @@ enum Admission {
     /// There is one, and this process does not lead.
     Shut,
     Behind(Arc<dyn WriteGate>),
+    /// A controller watches it, and no manager was given it.
+    Unmanaged,
 }
 
 impl WriteGate for Door {
@@ -164,6 +195,14 @@ impl WriteGate for Door {
                     self.cluster
                 );
                 Err(Error::new(ErrorKind::NotLeader, text))
+            }
+            Admission::Unmanaged => {
+                let text = format!(
+                    "refused to write to cluster {}: it was not given to the manager, which would \
+                     fence its writes; call `Manager::cluster` with it",
+                    self.cluster
+                );
+                Err(Error::new(ErrorKind::Usage, text))
             }
         }
     }
@@ -189,5 +228,19 @@ mod tests {
         let error = east.inner.door.admit().unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotLeader);
         assert!(error.to_string().contains("cluster east"), "{error}");
+    }
+
+    #[test]
+    fn a_cluster_that_is_watched_and_that_no_manager_has_is_not_written_to() {
+        let east = Cluster::new("east", Client::offline());
+        let error = east.check_managed().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Usage);
+        assert!(error.to_string().contains("Manager::cluster"), "{error}");
+        let error = east.inner.door.admit().unwrap_err();
+        assert!(error.to_string().contains("cluster east"), "{error}");
+        let west = Cluster::new("west", Client::offline());
+        west.managed_by(west.client().seams());
+        west.check_managed().unwrap();
+        assert_eq!(west.inner.door.admit().unwrap(), None);
     }
 }

@@ -10,7 +10,8 @@ use super::Failure;
 /// That an object was given up is told by a Warning Event `GaveUp`, in the log, by the metric
 /// `windlass_reconcile_given_up_total`, and by what [`Wiring`](super::Wiring) was told to do at
 /// failures. The next change of the object, of its children or of what it is mapped to reconciles it
-/// as ever, and its retries are counted from the start.
+/// as ever, and its retries are counted from the start; resyncs, timers and requeues do not count as
+/// one. When its spec changed, that it is given up is told anew.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Then {
     /// It rests until something changes.

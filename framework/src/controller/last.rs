@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::spec::Stamp;
 use crate::events::shorten;
 use crate::resource::ObjectKey;
 
@@ -63,6 +64,8 @@ struct Row {
     /// The text's hash.
     text: u64,
     gave_up: bool,
+    /// What its spec was then.
+    given_up_at: Option<Stamp>,
     promised: Option<Instant>,
 }
 
@@ -100,18 +103,34 @@ impl LastErrors {
             promised: before.and_then(|before| before.promised),
         };
         let (key, gave_up) = (key.clone(), noted.had_given_up);
-        let row = Row { count: noted.count, text: hash, gave_up, promised: None };
+        let given_up_at = before.and_then(|before| before.given_up_at);
+        let row = Row { count: noted.count, text: hash, gave_up, given_up_at, promised: None };
         inner.rows.insert(key.clone(), row);
         let count = noted.count;
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
         noted
     }
 
-    /// The object is not retried any more, or only slowly.
-    pub(super) fn gave_up(&self, key: &ObjectKey) {
+    /// Was the object given up, and not reconciled since? Then what its spec was.
+    pub(super) fn given_up(&self, key: &ObjectKey) -> Option<Option<Stamp>> {
+        if !self.is_used.load(Ordering::Relaxed) {
+            return None;
+        }
+        let inner = self.inner.lock();
+        inner.rows.get(key).filter(|row| row.gave_up).map(|row| row.given_up_at)
+    }
+
+    /// The object is another one than that which failed so often: its failures are counted, and told,
+    /// anew.
+    pub(super) fn begin_anew(&self, key: &ObjectKey) {
+        self.inner.lock().rows.remove(key);
+    }
+
+    /// The object is not retried any more, or only slowly, for as long as this is its spec.
+    pub(super) fn gave_up(&self, key: &ObjectKey, stamp: Option<Stamp>) {
         let mut inner = self.inner.lock();
         if let Some(row) = inner.rows.get_mut(key) {
-            row.gave_up = true;
+            (row.gave_up, row.given_up_at) = (true, stamp);
         }
         if let Some(entry) = inner.errors.get_mut(key) {
             entry.error.gave_up = true;
@@ -205,7 +224,7 @@ mod tests {
             failing.map(|key| errors.note(&key, "away".into(), at)).collect()
         };
         assert!(fail().iter().all(|noted| noted.is_news));
-        errors.gave_up(&key("0"));
+        errors.gave_up(&key("0"), None);
         let again = fail();
         assert!(again.iter().all(|noted| !noted.is_news && noted.count == 2));
         assert!(again[0].had_given_up);

@@ -4,7 +4,8 @@
 //! write, for ever. After 50 reconciles within a minute **without a change of its spec** an object is
 //! held to one per second and a warning says why, so that a mistake costs a trickle of requests and
 //! not a storm. It is free again once its spec changes, or when for a minute nothing wanted it more
-//! often than that.
+//! often than that. These numbers are the [`LoopGuard`]'s; an object's rate, where one was wired,
+//! comes first.
 //!
 //! Most objects are reconciled a few times a minute. They are counted in a table of small counters
 //! that several objects may share; an object gets an entry of its own when its counter is half full,
@@ -21,16 +22,12 @@ use foldhash::fast::FixedState;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::limits::{LoopGuard, Rate, Rates};
 use super::spec::Stamp;
 use crate::resource::ObjectKey;
 
-const WINDOW: Duration = Duration::from_secs(60);
-const FREE: u32 = 50;
-const SPACING: Duration = Duration::from_secs(1);
 /// Counters; each takes a byte. A power of two.
 const CELLS: usize = 1 << 15;
-/// So far a counter goes before each of its objects is counted alone.
-const SHARED: u8 = 25;
 
 #[derive(Clone, Copy, Debug)]
 struct Lately {
@@ -53,9 +50,9 @@ impl Lately {
     }
 
     /// Does what was counted say nothing any more?
-    fn is_over(&self, now: Instant, stamp: Option<Stamp>) -> bool {
+    fn is_over(&self, now: Instant, stamp: Option<Stamp>, window: Duration) -> bool {
         let begun = self.pressed.unwrap_or(self.since);
-        self.stamp != stamp || now.saturating_duration_since(begun) >= WINDOW
+        self.stamp != stamp || now.saturating_duration_since(begun) >= window
     }
 }
 
@@ -70,6 +67,8 @@ pub(super) struct Hot {
 
 /// How often each object was reconciled lately.
 pub(super) struct Pace {
+    guard: LoopGuard,
+    rates: Option<Rates>,
     hasher: FixedState,
     cells: Box<[AtomicU8]>,
     start: OnceLock<Instant>,
@@ -85,9 +84,17 @@ pub(super) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
+        Self::new(LoopGuard::default(), None)
+    }
+}
+
+impl Pace {
+    pub(super) fn new(guard: LoopGuard, rate: Option<Rate>) -> Self {
         // Never iterated but to remove or to sort, so its order shows nowhere.
         let hasher = FixedState::with_seed(0);
         Self {
+            guard,
+            rates: rate.map(Rates::new),
             hasher: hasher.clone(),
             cells: (0..CELLS).map(|_| AtomicU8::new(0)).collect(),
             start: OnceLock::new(),
@@ -126,26 +133,57 @@ impl Pace {
         reasons: &mut u64,
         stamp: impl FnOnce() -> Option<Stamp>,
     ) -> Leave {
+        let Some(rates) = &self.rates else { return self.ask_guard(key, now, reasons, stamp) };
+        if let Some(wait) = rates.wait(key, now) {
+            return Leave::Wait(wait);
+        }
+        let leave = self.ask_guard(key, now, reasons, stamp);
+        if !matches!(leave, Leave::Wait(_)) {
+            rates.spend(key, now);
+        }
+        leave
+    }
+
+    pub(super) fn guard(&self) -> LoopGuard {
+        self.guard
+    }
+
+    /// So far a counter goes before each of its objects is counted alone.
+    fn shared(&self) -> u8 {
+        u8::try_from(self.guard.free / 2).unwrap_or(u8::MAX)
+    }
+
+    fn ask_guard(
+        &self,
+        key: &ObjectKey,
+        now: Instant,
+        reasons: &mut u64,
+        stamp: impl FnOnce() -> Option<Stamp>,
+    ) -> Leave {
+        if !self.guard.is_on {
+            return Leave::Go;
+        }
         self.turn_window(now);
         let total = self.total.fetch_add(1, Ordering::Relaxed);
         let cell = &self.cells[self.hasher.hash_one(key) as usize % CELLS];
         let count = cell.load(Ordering::Relaxed);
-        if count < SHARED && !self.is_held(key) {
+        if count < self.shared() && !self.is_held(key) {
             // Two workers at once may count one; that is as good as none.
             cell.store(count + 1, Ordering::Relaxed);
             return Leave::Go;
         }
         // When counters are full because there are so many objects they say nothing about this one.
         let is_flooded = total > 4 * CELLS as u64;
-        let before = if is_flooded { 0 } else { u32::from(SHARED) };
+        let before = if is_flooded { 0 } else { u32::from(self.shared()) };
         let stamp = stamp();
         self.ask_alone(key, reasons, Lately::new(now, before, stamp))
     }
 
-    /// The counters are about the last minute only.
+    /// The counters are about the last window only.
     fn turn_window(&self, now: Instant) {
         let start = *self.start.get_or_init(|| now);
-        let window = now.saturating_duration_since(start).as_secs() / WINDOW.as_secs();
+        let gone = now.saturating_duration_since(start).as_nanos();
+        let window = u64::try_from(gone / self.guard.window.as_nanos()).unwrap_or(u64::MAX);
         let known = self.window.load(Ordering::Relaxed);
         if window <= known {
             return;
@@ -156,7 +194,7 @@ impl Pace {
             self.cells.iter().for_each(|cell| cell.store(0, Ordering::Relaxed));
             self.total.store(0, Ordering::Relaxed);
             let mut keys = self.keys.lock();
-            keys.retain(|_, lately| now.saturating_duration_since(lately.last) < WINDOW);
+            keys.retain(|_, lately| now.saturating_duration_since(lately.last) < self.guard.window);
             keys.shrink_to_fit();
             self.count_held(&keys);
         }
@@ -173,14 +211,14 @@ impl Pace {
     }
 
     fn ask_alone(&self, key: &ObjectKey, reasons: &mut u64, fresh: Lately) -> Leave {
-        let now = fresh.last;
+        let (now, guard) = (fresh.last, self.guard);
         let mut keys = self.keys.lock();
         let lately = match keys.get_mut(key) {
             Some(lately) => lately,
             None => keys.entry(key.clone()).or_insert(fresh),
         };
         *reasons |= std::mem::take(&mut lately.owed);
-        if lately.is_over(now, fresh.stamp) {
+        if lately.is_over(now, fresh.stamp, guard.window) {
             let was_held = lately.pressed.is_some();
             *lately = Lately::new(now, 0, fresh.stamp);
             if was_held {
@@ -189,14 +227,14 @@ impl Pace {
         }
         lately.reasons |= *reasons;
         let rested = now.saturating_duration_since(lately.last);
-        if lately.pressed.is_some() && rested < SPACING {
+        if lately.pressed.is_some() && rested < guard.spacing {
             lately.pressed = Some(now);
             lately.owed = *reasons;
-            return Leave::Wait(SPACING.saturating_sub(rested));
+            return Leave::Wait(guard.spacing.saturating_sub(rested));
         }
         lately.count += 1;
         lately.last = now;
-        if lately.pressed.is_some() || lately.count <= FREE {
+        if lately.pressed.is_some() || lately.count <= guard.free {
             return Leave::Go;
         }
         lately.pressed = Some(now);
@@ -206,6 +244,9 @@ impl Pace {
 
     /// The object is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
+        if let Some(rates) = &self.rates {
+            rates.forget(key);
+        }
         let gone = self.keys.lock().remove(key);
         if gone.is_some_and(|gone| gone.pressed.is_some()) {
             self.held.fetch_sub(1, Ordering::Relaxed);
@@ -231,6 +272,7 @@ impl Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::controller::limits::{FREE, SPACING, WINDOW};
 
     fn ask(pace: &Pace, key: &ObjectKey, now: Instant) -> Leave {
         ask_at(pace, key, now, 1)
@@ -262,6 +304,41 @@ mod tests {
         assert_eq!(warned, 1);
         assert!((640..=655).contains(&went), "{went}");
         assert_eq!(pace.hot(5).len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_guard_of_other_numbers_keeps_to_them_and_none_keeps_nobody_back() {
+        let (key, start) = (ObjectKey::new(None, "hot"), Instant::now());
+        let end = start + Duration::from_secs(99);
+        let guard = LoopGuard::new(600, Duration::from_secs(10));
+        for (spacing, expected) in [(100, 1500..1700), (2000, 600..655)] {
+            let guard = guard.spacing(Duration::from_millis(spacing));
+            let (went, warned) = press(&Pace::new(guard, None), &key, start, end);
+            assert!(expected.contains(&went) && warned == 1, "{went} {warned}");
+        }
+        let pace = Pace::new(LoopGuard::off(), None);
+        assert!((0..10_000).all(|_| ask(&pace, &key, start) == Leave::Go));
+        assert!(pace.hot(5).is_empty());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rate_holds_an_object_whatever_its_spec_is_and_warns_nobody() {
+        let (key, start) = (ObjectKey::new(None, "busy"), Instant::now());
+        let pace = Pace::new(LoopGuard::default(), Some(Rate::new(3, Duration::from_secs(30))));
+        let (mut now, mut went) = (start, 0);
+        for generation in 0.. {
+            match ask_at(&pace, &key, now, generation) {
+                Leave::Go => went += 1,
+                Leave::GoAndWarn => panic!("nothing is wrong with it"),
+                Leave::Wait(wait) => now += wait,
+            }
+            if now >= start + Duration::from_secs(300) {
+                break;
+            }
+        }
+        assert_eq!(went, 30);
+        pace.forget(&key);
+        assert_eq!(ask(&pace, &key, now), Leave::Go);
     }
 
     #[tokio::test(start_paused = true)]

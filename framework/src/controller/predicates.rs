@@ -69,9 +69,9 @@ impl<K> fmt::Debug for Predicate<K> {
 impl<K: Resource> Predicate<K> {
     /// One of your own: `true` lets the change pass. It is asked on a task of its own, in the order of
     /// the changes of an object, and may take its time; while it does, only its source waits. Of an
-    /// object that changes faster than it answers it sees the first and the latest changes and, in
-    /// between, sums of them. When it panics, the change passes, unless another predicate that it is
-    /// combined with decides without it.
+    /// object that changes faster than it answers it sees the first and the latest changes; those in
+    /// between are summed up, and pass unasked. When it panics, the change passes, unless another
+    /// predicate that it is combined with decides without it.
     pub fn new(test: impl Fn(&Change<K>) -> bool + Send + Sync + 'static) -> Self {
         let guarded = move |change: &Change<K>| {
             let told = catch_unwind(AssertUnwindSafe(|| test(change)));

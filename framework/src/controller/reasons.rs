@@ -64,11 +64,17 @@ impl Reason {
 
 /// The names of one controller's reasons.
 #[derive(Clone, Debug)]
-pub(super) struct Names(Vec<String>);
+pub(super) struct Names {
+    names: Vec<String>,
+    /// The reasons by which nothing happened: it was merely time to look.
+    quiet: u64,
+}
 
 impl Default for Names {
     fn default() -> Self {
-        Self(Reason::FIXED.map(str::to_owned).into())
+        let names = Reason::FIXED.map(str::to_owned).into();
+        let quiet = [Reason::STARTED, Reason::RESYNC, Reason::REQUEUE, Reason::RETRY];
+        Self { names, quiet: quiet.iter().fold(0, |bits, reason| bits | reason.bit()) }
     }
 }
 
@@ -76,16 +82,31 @@ impl Names {
     /// A reason of that name; an old one if the name is known.
     pub(super) fn add(&mut self, name: impl Into<String>) -> Reason {
         let name = name.into();
-        let known = self.0.iter().position(|known| *known == name);
+        let known = self.names.iter().position(|known| *known == name);
         let place = known.unwrap_or_else(|| {
-            match self.0.len() {
-                few if few < MOST - 1 => self.0.push(name),
-                few if few < MOST => self.0.push(FURTHER.to_owned()),
+            match self.names.len() {
+                few if few < MOST - 1 => self.names.push(name),
+                few if few < MOST => self.names.push(FURTHER.to_owned()),
                 _ => {}
             }
-            self.0.len() - 1
+            self.names.len() - 1
         });
         Reason(u8::try_from(place).unwrap_or(u8::MAX))
+    }
+
+    /// As [`add`](Self::add), of a source that tells of time and not of a change.
+    pub(super) fn add_quiet(&mut self, name: impl Into<String>) -> Reason {
+        let reason = self.add(name);
+        // What shares the last bit may be a change.
+        if usize::from(reason.0) < MOST - 1 {
+            self.quiet |= reason.bit();
+        }
+        reason
+    }
+
+    /// Did something happen, if these are the reasons?
+    pub(super) fn tell_a_change(&self, reasons: u64) -> bool {
+        reasons & !self.quiet != 0
     }
 }
 
@@ -120,7 +141,7 @@ impl Reasons {
 
     /// Their names: the controller's own first, then its sources in the order of their wiring.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        let named = self.names.0.iter().enumerate();
+        let named = self.names.names.iter().enumerate();
         named.filter(|(place, _)| self.bits >> place & 1 == 1).map(|(_, name)| &**name)
     }
 
@@ -184,6 +205,20 @@ mod tests {
         let mut names = Names::default();
         assert_eq!(names.add("watched secrets"), names.add("watched secrets"));
         assert_eq!(names.add("retry"), Reason::RETRY);
+    }
+
+    #[test]
+    fn time_is_no_change_and_everything_else_may_be_one() {
+        let mut names = Names::default();
+        let timer = names.add_quiet("timer probe").bit();
+        let owned = names.add("owned configmaps").bit();
+        let quiet = timer | Reason::RETRY.bit() | Reason::RESYNC.bit() | Reason::REQUEUE.bit();
+        assert!(!names.tell_a_change(quiet | Reason::STARTED.bit()));
+        for reason in [owned, Reason::CHANGED.bit(), Reason::ASKED.bit(), Reason::DELETED.bit()] {
+            assert!(names.tell_a_change(quiet | reason));
+        }
+        let last = (0..100).map(|n| names.add_quiet(format!("timer {n}"))).last();
+        assert!(names.tell_a_change(last.expect("one").bit()), "others share it");
     }
 
     #[test]

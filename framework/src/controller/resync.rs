@@ -19,8 +19,12 @@ use crate::store::Store;
 
 /// controller-runtime's `SyncPeriod`.
 pub(super) const PERIOD: Duration = Duration::from_secs(10 * 3600);
-/// A period has at most so many parts: the keys are looked through once in each.
+/// A period has at most so many parts: all objects are looked through once in each.
 const PARTS: u32 = 256;
+/// A short period has at most so many, so that looking through them costs little beside what is found.
+const FEW_PARTS: u32 = 16;
+/// Where that makes parts longer than this, there may be more of them.
+const LONG_PART: Duration = Duration::from_secs(60);
 const SHORTEST_PART: Duration = Duration::from_secs(1);
 
 /// The resync of one controller.
@@ -31,6 +35,13 @@ pub(super) struct Resync {
 impl Resync {
     pub(super) fn every(period: Duration) -> Self {
         Self { period: period.max(SHORTEST_PART) }
+    }
+
+    /// The parts of a period: how long each is, and how many they are.
+    fn parts(&self) -> (Duration, u64) {
+        let width = (self.period / FEW_PARTS).min(LONG_PART).max(self.period / PARTS);
+        let width = width.max(SHORTEST_PART);
+        (width, u64::try_from(self.period.as_nanos() / width.as_nanos()).unwrap_or(1))
     }
 }
 
@@ -58,8 +69,7 @@ impl<K: Resource> Objects for Allowed<K> {
 impl Pump for Resync {
     fn run(self: Arc<Self>, run: PumpRun) -> Pumping {
         Box::pin(async move {
-            let width = (self.period / PARTS).max(SHORTEST_PART);
-            let parts = u64::try_from(self.period.as_nanos() / width.as_nanos()).unwrap_or(1);
+            let (width, parts) = self.parts();
             let hasher = FixedState::with_seed(run.seams.entropy.next_u64());
             for part in (0..parts).cycle() {
                 run.seams.clock.sleep(width).await;
@@ -68,5 +78,22 @@ impl Pump for Resync {
                 run.feed.visit(due.collect(), Reason::RESYNC);
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_period_has_few_parts_and_a_long_one_small_ones() {
+        let parts = |seconds: u64| Resync::every(Duration::from_secs(seconds)).parts();
+        assert_eq!(parts(0), (SHORTEST_PART, 1));
+        assert_eq!(parts(8), (SHORTEST_PART, 8));
+        assert_eq!(parts(60), (Duration::from_millis(3750), 16));
+        assert_eq!(parts(600), (Duration::from_millis(37_500), 16));
+        assert_eq!(parts(3600), (LONG_PART, 60));
+        let (width, count) = Resync::every(PERIOD).parts();
+        assert_eq!((width, count), (PERIOD / PARTS, u64::from(PARTS)));
     }
 }

@@ -93,12 +93,12 @@ impl<C: Reconciler> Handle<C> {
         let waking = Waking::new(plan.names.clone(), plan.debounce);
         Self {
             workers: AtomicUsize::new(plan.workers),
+            pace: Arc::new(Pace::new(plan.around.guard, plan.around.rate)),
             plan: Arc::new(plan),
             waking: Arc::new(waking),
             controller: Arc::new(controller),
             memory: Arc::default(),
             reconciles: Arc::default(),
-            pace: Arc::default(),
             last: Arc::default(),
             attached: OnceLock::new(),
         }
@@ -212,12 +212,7 @@ impl<C: Reconciler> Handle<C> {
     }
 
     async fn work(&self, run: ControllerRun) -> bool {
-        if cfg!(panic = "abort") {
-            tracing::warn!(
-                controller = %self.plan.name,
-                "built with panic=abort: a panic in one reconcile will end the process"
-            );
-        }
+        warn_of_aborts(&self.plan.name, cfg!(panic = "abort"));
         let clock = run.client.seams().clock.clone();
         let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
         let flush = CancellationToken::new();
@@ -243,6 +238,16 @@ impl<C: Reconciler> Handle<C> {
             clock.within(EVENT_FLUSH, writing.join_next()).await;
         }
         drained
+    }
+}
+
+/// Says so when no panic can be caught.
+pub(super) fn warn_of_aborts(controller: &str, aborts: bool) {
+    if aborts {
+        tracing::warn!(
+            controller,
+            "built with panic=abort: a panic in one reconcile will end the process"
+        );
     }
 }
 

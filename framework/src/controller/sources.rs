@@ -58,23 +58,43 @@ pub(super) fn main<K: Resource>(
         }));
     };
     let is_quick = when.is_quick();
-    let counts =
-        move |event: &Event| is_news(event) && (must_pass(event) || when.passes_event(event));
-    let tell = move |events: &[Event]| {
-        let news = events.iter().filter(|event| counts(event));
-        feed.wake(news.map(|event| (event.key().clone(), cause(event))).collect());
+    let tell = move |events: &[Event], is_summed: bool| {
+        let news = numbered(events, is_summed).filter(|(event, is_sum)| {
+            is_news(event) && (*is_sum || must_pass(event) || when.passes_event(event))
+        });
+        feed.wake(news.map(|(event, _)| (event.key().clone(), cause(event))).collect());
     };
     told_by(&informer, is_quick, tell)
+}
+
+/// Changes, and whether one is a sum of several: each of these might have counted by itself, so a sum
+/// counts, and no predicate is asked about it.
+fn numbered(events: &[Event], is_summed: bool) -> impl Iterator<Item = (&Event, bool)> {
+    events.iter().enumerate().map(move |(at, event)| (event, is_summed && at == 1))
+}
+
+/// Those that `when` lets pass.
+fn passing<'a, K: Resource>(
+    events: &'a [Event],
+    is_summed: bool,
+    when: &Predicate<K>,
+) -> impl Iterator<Item = &'a Event> {
+    let numbered = numbered(events, is_summed);
+    let passing = numbered.filter(move |(event, is_sum)| *is_sum || when.passes_event(event));
+    passing.map(|(event, _)| event)
 }
 
 /// Code of users is called on a task of its own.
 fn told_by<K: Resource>(
     informer: &Informer<K>,
     is_quick: bool,
-    tell: impl Fn(&[Event]) + Send + Sync + 'static,
+    tell: impl Fn(&[Event], bool) + Send + Sync + 'static,
 ) -> Registration {
     let listen = informer.listen().name("predicate of a controller");
-    if is_quick { listen.inline(Box::new(tell)) } else { listen.on_steps(tell) }
+    if !is_quick {
+        return listen.on_steps(tell);
+    }
+    listen.inline(Box::new(move |events| tell(events, false)))
 }
 
 /// Why a change of an object wakes it.
@@ -127,9 +147,8 @@ pub(super) fn owned<K: Resource>(
         let noting = informer.listen().inline(Box::new(move |events| {
             note::<K>(events, &kind, &applied);
         }));
-        let telling = told_by(&informer, when.is_quick(), move |events| {
-            let passed = events.iter().filter(|event| when.passes_event(event));
-            feed.wake(concerned(passed, &parent, reason));
+        let telling = told_by(&informer, when.is_quick(), move |events, is_summed| {
+            feed.wake(concerned(passing(events, is_summed, &when), &parent, reason));
         });
         Ok(vec![noting, telling])
     })
@@ -237,12 +256,12 @@ pub(super) fn mapped<K: Resource>(
 ) -> Registration {
     let feed = feed.clone();
     let listen = informer.listen().name("mapper of a controller");
-    listen.on_steps(move |events| {
+    listen.on_steps(move |events, is_summed| {
         let passed: Vec<Event>;
         let events = match &when {
             None => events,
             Some(when) => {
-                passed = events.iter().filter(|event| when.passes_event(event)).cloned().collect();
+                passed = passing(events, is_summed, when).cloned().collect();
                 &passed
             }
         };

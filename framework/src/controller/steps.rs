@@ -27,6 +27,9 @@
 //! }
 //! ```
 //!
+//! A step may consist of steps: `.step("dns", Steps::new(cx)….run())`. One that stops there ends
+//! that step, with success; the sequence around it goes on.
+//!
 //! Absent: a value that one step hands to the next; what a step finds out belongs into the cluster or
 //! into the reconciler's own variables.
 
@@ -38,6 +41,7 @@ use std::time::Duration;
 
 use super::{Action, Context, Failure, Reconciler, Result};
 use crate::conditions::{Condition, met, unmet};
+use crate::error::Error;
 
 /// How a sequence goes on after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,7 +143,8 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     ///
     /// # Errors
     /// The first failure, by order of the steps, with the step's name; the text of others in its
-    /// group is added to that. Or that a condition could not be written.
+    /// group is added to that, and that a condition could not be written. When no step failed, that
+    /// alone is an error.
     ///
     /// # Cancel safety
     /// When it is dropped, so is the step that runs.
@@ -174,9 +179,13 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> 
     let ends = all_ended(&mut group).await;
     let mut flow = Flow::Continue;
     let mut failure: Option<Failure> = None;
+    let mut unwritten: Option<Error> = None;
     for (step, end) in group.into_iter().zip(ends) {
-        if let Some(type_) = step.condition {
-            cx.set_condition(condition(type_, &end)).await?;
+        if let Some(type_) = step.condition
+            && let Err(error) = cx.set_condition(condition(type_, &end)).await
+        {
+            // How the step went says when to try again.
+            unwritten.get_or_insert(error);
         }
         match end {
             Ok(next) => flow = merged(flow, next),
@@ -189,7 +198,14 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> 
             }
         }
     }
-    failure.map_or(Ok(flow), Err)
+    match (failure, unwritten) {
+        (None, None) => Ok(flow),
+        (None, Some(error)) => Err(error.into()),
+        (Some(failure), None) => Err(failure),
+        (Some(failure), Some(error)) => {
+            Err(failure.tried(format!("(a condition was not written: {error}) and")))
+        }
+    }
 }
 
 /// Runs futures at the same time, each to its end.

@@ -47,6 +47,7 @@ mod namespaces;
 mod outside;
 mod own_writes;
 mod patchers;
+mod slow;
 mod steps;
 mod superseded;
 mod tasks;

@@ -34,6 +34,11 @@ impl Waking {
         Reasons::of(reasons, &self.names)
     }
 
+    /// Did something happen, if these are the reasons?
+    pub(super) fn tells_a_change(&self, reasons: u64) -> bool {
+        self.names.tell_a_change(reasons)
+    }
+
     /// A key's turn has come, for these reasons.
     pub(super) fn ask(&self, key: &ObjectKey, reasons: u64, now: Instant) -> Quiet {
         match &self.debounce {

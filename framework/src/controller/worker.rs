@@ -177,9 +177,9 @@ impl Worker {
             Leave::GoAndWarn => {
                 self.meter.throttled();
                 tracing::warn!(
-                    "reconciled more than 50 times within a minute though nobody changed its spec, \
-                     and slowed down to once a second: does each reconcile write something that \
-                     differs from the last time?"
+                    limit = %self.pace.guard(),
+                    "reconciled too often though nobody changed its spec, and slowed down: does each \
+                     reconcile write something that differs from the last time?"
                 );
             }
             Leave::Wait(delay) => {

@@ -27,7 +27,8 @@ pub(super) enum Merging {
 /// One entry, taken out.
 pub(super) enum Item {
     Change(Event),
-    Steps(Vec<Event>),
+    /// In order; and whether the second is a sum of several.
+    Steps(Vec<Event>, bool),
     /// Everything that was there when the cache was filled has been taken out.
     Synced,
 }
@@ -37,7 +38,7 @@ impl Item {
     pub(super) fn key(&self) -> Option<&ObjectKey> {
         match self {
             Self::Change(event) => Some(event.key()),
-            Self::Steps(events) => events.first().map(Event::key),
+            Self::Steps(events, _) => events.first().map(Event::key),
             Self::Synced => None,
         }
     }
@@ -51,7 +52,7 @@ enum Place {
 /// What waits of one key.
 enum Waiting {
     Latest { deleted: Option<Event>, state: Option<Event>, is_known: bool },
-    EachStep(Vec<Event>),
+    EachStep { events: Vec<Event>, is_summed: bool },
 }
 
 /// The mailbox of one listener.
@@ -105,7 +106,9 @@ impl Mailbox {
                 Some(Place::Synced) => taken.push(Item::Synced),
                 Some(Place::Key(key)) => match self.waiting.remove(&key) {
                     None => {}
-                    Some(Waiting::EachStep(events)) => taken.push(Item::Steps(events)),
+                    Some(Waiting::EachStep { events, is_summed }) => {
+                        taken.push(Item::Steps(events, is_summed));
+                    }
                     Some(Waiting::Latest { deleted, state, .. }) => {
                         taken.extend(deleted.map(Item::Change));
                         taken.extend(state.map(Item::Change));
@@ -120,7 +123,7 @@ impl Mailbox {
 impl Waiting {
     fn first(event: &Event, merging: Merging) -> Self {
         match merging {
-            Merging::EachStep => Self::EachStep(vec![event.clone()]),
+            Merging::EachStep => Self::EachStep { events: vec![event.clone()], is_summed: false },
             Merging::Latest => {
                 let is_known = !matches!(event, Event::Added { .. });
                 let (deleted, state) = match event {
@@ -134,9 +137,10 @@ impl Waiting {
 
     fn merge(&mut self, event: &Event) {
         match self {
-            Self::EachStep(events) => {
+            Self::EachStep { events, is_summed } => {
                 if events.len() == MOST_STEPS {
                     skip_step(events);
+                    *is_summed = true;
                 }
                 events.push(event.clone());
             }
@@ -158,13 +162,20 @@ impl Waiting {
     }
 }
 
-/// Makes one step of two in the middle, or leaves one out where that cannot be.
+/// Makes one step of two in the middle: from what was before both to what is after them.
 fn skip_step(events: &mut Vec<Event>) {
     let skipped = events.remove(1);
-    if let (Event::Updated { old: before, .. }, Some(Event::Updated { old, .. })) =
-        (skipped, events.get_mut(1))
-    {
-        *old = before;
+    let Some(next) = events.get_mut(1) else { return };
+    match (skipped, &mut *next) {
+        (Event::Updated { old: before, .. }, Event::Updated { old, .. }) => *old = before,
+        (Event::Added { is_initial, .. }, Event::Updated { new, .. }) => {
+            *next = Event::Added { new: Arc::clone(new), is_initial };
+        }
+        (Event::Deleted { last, .. }, Event::Added { new, .. }) => {
+            *next = Event::Updated { old: last, new: Arc::clone(new) };
+        }
+        // A deletion says enough.
+        _ => {}
     }
 }
 
@@ -246,7 +257,7 @@ mod tests {
             .iter()
             .map(|item| match item {
                 Item::Synced => "|".to_owned(),
-                Item::Steps(events) => {
+                Item::Steps(events, _) => {
                     states(events).into_iter().map(at).collect::<Vec<_>>().join(",")
                 }
                 Item::Change(Event::Added { new, .. }) => format!("+{}", at(new)),
@@ -305,9 +316,34 @@ mod tests {
         for _ in 0..10 {
             world.event("+a").iter().for_each(|event| mailbox.push(event));
         }
-        let [Item::Steps(steps)] = &mailbox.take(usize::MAX)[..] else { panic!("one item") };
+        let [Item::Steps(steps, true)] = &mailbox.take(usize::MAX)[..] else { panic!("one item") };
         let Event::Updated { old, new } = &steps[1] else { panic!("an update") };
         assert_eq!((steps.len(), old.version(), new.version()), (8, "1", "4"));
+    }
+
+    #[test]
+    fn a_sum_of_steps_says_that_it_is_one_and_loses_no_creation() {
+        let (mut world, mut mailbox) = (World::new(), Mailbox::new(Merging::EachStep));
+        let mut steps = |script: &str| {
+            for step in script.split(' ') {
+                world.event(step).iter().for_each(|event| mailbox.push(event));
+            }
+            let Some(Item::Steps(steps, is_summed)) = mailbox.take(1).pop() else {
+                panic!("one item")
+            };
+            (steps, is_summed)
+        };
+        let (each, is_summed) = steps("+a -a +a +a +a +a +a +a");
+        assert_eq!((each.len(), is_summed), (8, false));
+        // The last of it is gone, and another took the name: the deletion, then both in one.
+        let (sum, is_summed) = steps("+a -a +a +a +a +a +a +a +a +a");
+        assert!(is_summed && matches!(&sum[0], Event::Updated { .. }));
+        let Event::Updated { old, new } = &sum[1] else { panic!("an update") };
+        assert_ne!(old.head().uid(), new.head().uid());
+        // The creation is what is left of it and of what followed.
+        let (sum, is_summed) = steps("-a +a +a +a +a +a +a +a +a +a");
+        assert!(is_summed && matches!(&sum[0], Event::Deleted { .. }));
+        assert!(matches!(&sum[1], Event::Added { .. }), "it came");
     }
 
     /// Mechanism 30 for one listener: what changed is not shown once more as it was.

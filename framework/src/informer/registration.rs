@@ -60,14 +60,15 @@ impl<K: 'static> Listen<K> {
     }
 
     /// Calls `listener` with the steps of one object since its last call (of one that changes faster
-    /// than `listener` returns, the first and the latest seven; those in between are one).
+    /// than `listener` returns, the first and the latest seven; those in between are one), and
+    /// whether the second is such a sum.
     pub(crate) fn on_steps(
         self,
-        listener: impl Fn(&[Event]) + Send + Sync + 'static,
+        listener: impl Fn(&[Event], bool) + Send + Sync + 'static,
     ) -> Registration {
         self.register(Merging::EachStep, move |item| {
-            if let Item::Steps(events) = item {
-                listener(events);
+            if let Item::Steps(events, is_summed) = item {
+                listener(events, *is_summed);
             }
         })
     }

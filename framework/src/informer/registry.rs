@@ -1,7 +1,7 @@
 //! All informers of one operator on one cluster, and the task that keeps them running.
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -454,6 +454,20 @@ impl InformerRegistry {
     /// One entry per informer in use, by kind.
     pub fn status(&self) -> Vec<InformerStatus> {
         self.cores().iter().map(|core| core.status()).collect()
+    }
+
+    /// Has those of these kinds looked for that were not there. Tells which of their caches do not show
+    /// a whole list yet.
+    pub(crate) fn seek(&self, resources: &BTreeSet<String>) -> Vec<String> {
+        let of_these = |core: &Arc<Core>| resources.contains(&core.store.info().group_resource());
+        let missing =
+            self.cores().into_iter().filter(of_these).filter(|core| !core.status().synced);
+        missing
+            .map(|core| {
+                core.scopes.iter().for_each(|scope| scope.status.nudge());
+                core.name.clone()
+            })
+            .collect()
     }
 
     fn cores(&self) -> Vec<Arc<Core>> {

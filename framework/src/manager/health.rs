@@ -85,6 +85,13 @@ impl Vitals {
         }
     }
 
+    /// The caches without which controllers begin, and why; not those that are optional.
+    pub(super) fn absent(&self) -> Vec<String> {
+        let caches = self.registries().into_iter().flat_map(|(_, caches)| caches.status());
+        let absent = caches.filter(|one| !one.synced && !one.is_optional);
+        absent.map(|one| format!("{}: {}", one.name, one.state)).collect()
+    }
+
     /// A follower must be ready without what only the leader installs, or a roll-out that waits for
     /// it would never come to the leader that it replaces.
     fn is_installed_by_another(&self, informer: &InformerStatus) -> bool {

@@ -41,7 +41,7 @@ pub(crate) fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinit
     Ok(definition)
 }
 
-/// Are the kinds of all definitions served, in whatever form? Writes nothing, but tries out what the
+/// Are the kinds of all definitions served, in every version that they have? Writes nothing, but tries out what the
 /// leader would write: a version whose definition is refused must not take the place of one that works.
 /// An API server that cannot be asked counts as one that serves none.
 ///
@@ -57,7 +57,9 @@ pub(super) async fn are_served(
         match api.get_opt(definition.name()).await {
             Ok(stored) => {
                 try_out(&api, definition, stored.as_ref()).await?;
-                are_served &= stored.is_some_and(|stored| matches!(served(&stored), Ok(true)));
+                are_served &= stored.is_some_and(|stored| {
+                    matches!(served(&stored), Ok(true)) && has_versions_of(definition, &stored)
+                });
             }
             Err(error) if error.kind() == ErrorKind::Forbidden => {
                 if !is_known_without(client, definition).await {
@@ -193,12 +195,23 @@ async fn make_right(
 /// Is the kind served, for all that this process may know?
 async fn is_known_without(client: &Client, definition: &CustomResourceDefinition) -> bool {
     let spec = &definition.spec;
-    let Some(version) = spec.versions.iter().find(|version| version.served) else { return false };
     let catalog = client.discovery().refresh().await;
     catalog.is_ok_and(|catalog| {
-        let version = catalog.version(&spec.group, &version.name);
-        version.is_some_and(|version| version.resource(&spec.names.plural).is_some())
+        served_versions(definition).all(|version| {
+            let version = catalog.version(&spec.group, version);
+            version.is_some_and(|version| version.resource(&spec.names.plural).is_some())
+        })
     })
+}
+
+fn served_versions(definition: &CustomResourceDefinition) -> impl Iterator<Item = &str> {
+    let versions = definition.spec.versions.iter().filter(|version| version.served);
+    versions.map(|version| version.name.as_str())
+}
+
+/// Does what is stored serve every version that `own` does?
+fn has_versions_of(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) -> bool {
+    served_versions(own).all(|wanted| served_versions(stored).any(|version| version == wanted))
 }
 
 fn refused(name: &str, error: Error) -> Error {
@@ -340,6 +353,23 @@ mod tests {
         let mut other = stored.clone();
         other["schema"]["a"]["maximum"] = json!(6);
         assert!(!holds(&own, &other));
+    }
+
+    #[test]
+    fn a_kind_is_served_when_all_of_its_versions_are() {
+        let of = |versions: &[(&str, bool)]| {
+            let versions: Vec<_> = versions
+                .iter()
+                .map(|(name, served)| json!({ "name": name, "served": served, "storage": false }))
+                .collect();
+            let mut definition = with(&[("Established", "True")]);
+            definition.spec.versions = serde_json::from_value(json!(versions)).unwrap();
+            definition
+        };
+        let own = of(&[("v1", true), ("v2", true), ("v0", false)]);
+        assert!(has_versions_of(&own, &of(&[("v3", true), ("v2", true), ("v1", true)])));
+        assert!(!has_versions_of(&own, &of(&[("v1", true)])));
+        assert!(!has_versions_of(&own, &of(&[("v1", true), ("v2", false)])));
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Manager {
     /// operator's lease.
     pub fn cluster(mut self, cluster: &Cluster) -> Self {
         // The first to ask decides whose clock and metrics they use.
-        cluster.informers_by(self.client.seams());
+        cluster.managed_by(self.client.seams());
         self.clusters.push(cluster.clone());
         self
     }

@@ -40,6 +40,12 @@ const GRACE: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_secs(3);
 /// So long caches wait for this process to lead and to install what they would look for in vain.
 const HEAD_START: Duration = Duration::from_secs(3);
+/// So long controllers wait for the objects of kinds that this process installs. An API server begins
+/// to serve a new version within a second; what it does not serve by then may never come.
+const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// Pauses between two looks meanwhile; they double.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+const LONGEST_LOOK: Duration = Duration::from_millis(500);
 
 /// Everything that the main task owns.
 struct Operator {
@@ -380,7 +386,9 @@ impl Operator {
             return Ok(true);
         }
         let Some(elector) = &self.vitals.elector else {
-            info!("caches are filled");
+            if self.until_stop(self.filled()).await.is_none() {
+                return Ok(true);
+            }
             return Ok(self.run_controllers(self.client.clone(), None).await);
         };
         while let Some(term) = elector.campaign(&self.stop).await {
@@ -437,9 +445,31 @@ impl Operator {
     ) -> Result<(), Error> {
         install::install_all(client, definitions).await?;
         installed.cancel();
-        self.vitals.synced().await;
-        info!("caches are filled");
+        self.filled().await;
         Ok(())
+    }
+
+    /// Waits until the caches are filled. A kind that was found absent counts as that, and may have been
+    /// looked for before its definition was installed: such kinds are looked for again.
+    async fn filled(&self) {
+        let vitals = &self.vitals;
+        vitals.synced().await;
+        let served = async {
+            let mut pause = FIRST_LOOK;
+            while !vitals.informers.seek(&vitals.installs).is_empty() {
+                self.clock.sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_LOOK);
+            }
+        };
+        self.clock.within(SERVED_WITHIN, served).await;
+        match vitals.absent().as_slice() {
+            [] => info!("caches are filled"),
+            absent => warn!(
+                ?absent,
+                "caches are filled, but for kinds that are not served: controllers begin without their \
+                 objects"
+            ),
+        }
     }
 
     /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when every

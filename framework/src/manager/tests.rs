@@ -1,4 +1,7 @@
+mod installing;
 mod runnables;
+mod terms;
+mod world;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -17,6 +17,8 @@ const FOUND_PAUSE: Duration = Duration::from_millis(250);
 const DOUBTED_FOR: Duration = Duration::from_secs(10);
 /// Pause between two requests meanwhile, give or take a half.
 const DOUBT_PAUSE: Duration = Duration::from_secs(1);
+/// As that, before anything was listed: controllers wait for it.
+const FIRST_DOUBT_PAUSE: Duration = Duration::from_millis(500);
 
 /// The kind is not served.
 #[derive(Debug)]
@@ -42,24 +44,27 @@ impl<T: Target> Reflector<T> {
 
     /// A 404 may come from something on the way, or from a server that is just starting. It empties the
     /// cache, so what is cached is given up only when discovery does not have the kind either, or the
-    /// server sticks to it.
+    /// server sticks to it. At the very first list it has controllers start without the kind: there it
+    /// is not believed while discovery has it, and where there is no discovery it must come twice.
     pub(super) async fn doubt(&mut self, setback: Setback) -> Setback {
         let Setback::Absent(why) = setback else {
             self.doubted_since = None;
             return setback;
         };
-        let is_news = self.absence.is_none() && self.position.newest().is_some();
         // Before the question, which may take long: one 404 is not enough.
         let now = self.seams.clock.now();
-        if !is_news || self.doubted_since.is_some_and(|since| now >= since + DOUBTED_FOR) {
+        let is_old = self.doubted_since.is_some_and(|since| now >= since + DOUBTED_FOR);
+        if self.absence.is_some() || is_old {
             return Setback::Absent(why);
         }
+        let came_twice = self.doubted_since.is_some() && !self.has_listed_before();
         self.doubted_since.get_or_insert(now);
         match self.seams.clock.within(NO_PROGRESS, self.source.is_served()).await {
             Some(Served::No) => Setback::Absent(why),
             Some(Served::Yes) => {
                 Setback::Doubted(format!("{why}, although its discovery has the kind"))
             }
+            Some(Served::Unknown) | None if came_twice => Setback::Absent(why),
             Some(Served::Unknown) | None => {
                 Setback::Doubted(format!("{why}, and its discovery does not confirm it"))
             }
@@ -68,7 +73,13 @@ impl<T: Target> Reflector<T> {
 
     /// The pause before a request that tells whether a 404 is meant.
     pub(super) fn doubt_pause(&self) -> Duration {
-        DOUBT_PAUSE / 2 + self.backoff.jitter(DOUBT_PAUSE)
+        let pause = if self.has_listed_before() { DOUBT_PAUSE } else { FIRST_DOUBT_PAUSE };
+        pause / 2 + self.backoff.jitter(pause)
+    }
+
+    /// Is there anything that a 404 would take away?
+    fn has_listed_before(&self) -> bool {
+        self.position.newest().is_some()
     }
 
     /// The pause after a failure. An absent kind is not lost sight of for longer because the server

@@ -271,8 +271,18 @@ impl<T: Target> Reflector<T> {
             self.target.room().await;
             if let Some(pause) = self.answer(setback) {
                 self.target.room().await;
-                self.seams.clock.sleep(pause).await;
+                self.rest(pause).await;
             }
+        }
+    }
+
+    /// The pause before the next attempt, which ends early for an absent kind that is known to have
+    /// come.
+    async fn rest(&mut self, pause: Duration) {
+        tokio::select! {
+            biased;
+            () = self.status.nudged(), if self.absence.is_some() => {}
+            () = self.seams.clock.sleep(pause) => {}
         }
     }
 

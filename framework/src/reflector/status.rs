@@ -5,7 +5,7 @@ use std::fmt;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::sync::Posted;
+use crate::sync::{Notify, Posted};
 
 /// What a reflector does or waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,11 +59,14 @@ pub struct Status {
     what: String,
     state: Posted<State>,
     freshness: Mutex<Freshness>,
+    /// Somebody knows that an absent kind came.
+    nudge: Notify,
 }
 
 impl Status {
     pub(crate) fn new(what: String) -> Self {
-        Self { what, state: Posted::new(State::Idle), freshness: Mutex::default() }
+        let (state, freshness) = (Posted::new(State::Idle), Mutex::default());
+        Self { what, state, freshness, nudge: Notify::new() }
     }
 
     /// What is read, for people.
@@ -88,6 +91,16 @@ impl Status {
     /// Safe: dropping it loses nothing.
     pub async fn wait_for(&self, mut wanted: impl FnMut(&State) -> bool + Send) -> State {
         self.state.wait_for(|state| wanted(state) || *state == State::Stopped).await
+    }
+
+    /// An absent kind may have come: whoever waits to look for it looks now.
+    pub(crate) fn nudge(&self) {
+        self.nudge.notify_waiters();
+    }
+
+    /// Waits for the next nudge; one that came before this was called is not told.
+    pub(super) async fn nudged(&self) {
+        self.nudge.notified().await;
     }
 
     /// Bytes came at `now`.

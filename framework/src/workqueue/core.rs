@@ -47,6 +47,8 @@ pub(super) enum Verdict {
     After(Duration),
     /// Failure; `draw` in `[0, 1)` picks the delay below the bound.
     Retry { draw: f64 },
+    /// As that, the first in a row whatever came before.
+    RetryAnew { draw: f64 },
     /// Failure with a delay of its own; the bound does not grow.
     RetryAfter(Duration),
     /// Not worked on yet: neither success nor failure.

@@ -118,6 +118,12 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.finish(Verdict::Retry { draw })
     }
 
+    /// As [`retry`](Self::retry), as if it had never failed before.
+    pub(crate) fn retry_anew(self) -> Option<Duration> {
+        let draw = self.queue.entropy.unit();
+        self.finish(Verdict::RetryAnew { draw })
+    }
+
     /// Failure: the key comes back after `delay`; its backoff does not grow.
     pub fn retry_after(self, delay: Duration) {
         self.finish(Verdict::RetryAfter(delay));
@@ -140,7 +146,9 @@ impl<T: Hash + Eq + Clone> Work<T> {
         let reasons = match verdict {
             Verdict::Done => 0,
             Verdict::After(_) => self.queue.requeued,
-            Verdict::Retry { .. } | Verdict::RetryAfter(_) => self.queue.retried,
+            Verdict::Retry { .. } | Verdict::RetryAnew { .. } | Verdict::RetryAfter(_) => {
+                self.queue.retried
+            }
             // This turn was none.
             Verdict::Hold(_) => self.reasons,
         };

@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::controller::Timer;
 
 /// Does what the host of the site says.
 #[derive(Clone, Default)]
@@ -318,4 +319,41 @@ async fn c5_after_a_conflict_the_next_try_waits_until_the_cache_shows_the_winner
     let site = world.sites().get("home").await.expect("it is there");
     assert_eq!(site.label("host"), Some("b"));
     assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_gives_an_object_that_was_given_up_all_its_retries() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let slowly = Then::Every(Duration::from_secs(3600));
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(3)).when_given_up(slowly);
+    let running = start(&world, &failing, wiring.report_failures(), "fails").await;
+    let told = |failing: &Failing| {
+        (failing.tries(), world.counted(&names::RECONCILE_GIVEN_UP), failing.reports().len())
+    };
+    pass(10).await;
+    assert_eq!(told(&failing), (4, 1, 2));
+    pass(3600).await;
+    assert_eq!(told(&failing), (5, 1, 2), "slowly");
+    world.patch("home", json!({ "metadata": { "labels": { "by": "us" } } })).await;
+    pass(10).await;
+    assert_eq!(told(&failing), (9, 1, 2), "all its retries, and nothing new to tell");
+    world.patch("home", json!({ "spec": { "config": "another" } })).await;
+    pass(10).await;
+    assert_eq!(told(&failing), (13, 2, 4), "another spec is another failure");
+    pass(3600).await;
+    assert_eq!(told(&failing), (14, 2, 4));
+    running.stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let (minute, day) = (Duration::from_secs(60), Duration::from_secs(24 * 3600));
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(9)).when_given_up(Then::Every(day));
+    let wiring = wiring.timer(Timer::every(minute, "probe")).resync(10 * minute);
+    let running = start(&world, &failing, wiring, "fails").await;
+    pass(3600).await;
+    let tries = failing.tries();
+    assert!((60..80).contains(&tries), "{tries}: ten, and one whenever it is time");
+    running.stop.cancel();
 }

@@ -82,3 +82,35 @@ async fn a_reconciler_that_panics_takes_no_other_object_down() {
     running.settled().await;
     assert!(world.maps().get_opt("bad").await.expect("an answer").is_some());
 }
+
+/// Asks for times that are spread.
+#[derive(Clone, Default)]
+struct Spreading(Arc<Mutex<Vec<Duration>>>);
+
+impl Reconciler for Spreading {
+    type Object = Site;
+
+    async fn reconcile(&self, _: &Site, cx: &Context<Self>) -> Result {
+        let delay = cx.spread(Duration::from_secs(100));
+        self.0.lock().push(delay);
+        assert_eq!(cx.spread(Duration::ZERO), Duration::ZERO);
+        assert_eq!(cx.spread(Duration::MAX), Duration::MAX);
+        Ok(Action::requeue_after(delay))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn spread_times_are_up_to_a_tenth_later_and_never_earlier() {
+    let (world, spreading) = (World::start().await, Spreading::default());
+    let running = world.run(Wiring::<Spreading>::new().build(spreading.clone())).await;
+    world.create("home", "a").await;
+    tokio::time::sleep(Duration::from_secs(10_000)).await;
+    let mut delays = spreading.0.lock().clone();
+    let (least, most) = (Duration::from_secs(100), Duration::from_secs(110));
+    assert!(delays.iter().all(|delay| (least..most).contains(delay)), "{delays:?}");
+    delays.sort();
+    delays.dedup();
+    assert!(delays.len() > 80, "each is drawn: {}", delays.len());
+    assert!(delays.last() > delays.first().map(|first| *first + Duration::from_secs(8)).as_ref());
+    running.stop.cancel();
+}

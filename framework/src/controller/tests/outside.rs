@@ -408,3 +408,15 @@ async fn a_trigger_that_one_controller_cannot_take_waits_and_tells_the_other_onc
     sending.await.expect("there is nobody to wait for");
     running.stop().await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_poll_lists_once_per_interval_and_up_to_a_tenth_later() {
+    let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
+    let polled = outside.poll();
+    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes)).await;
+    let before = outside.lists.load(Ordering::SeqCst);
+    tokio::time::sleep(3300 * SECOND).await;
+    let lists = outside.lists.load(Ordering::SeqCst) - before;
+    assert!((100..110).contains(&lists), "{lists} in 110 intervals");
+    running.stop().await;
+}

@@ -18,6 +18,7 @@ impl Stepping {
         match site.spec.host.as_str() {
             "waits" => Ok(Flow::Stop(Action::requeue_after(Duration::from_secs(50)))),
             "fails" => Err("no zone".into()),
+            "terminal" => Err(Failure::terminal("no zone")),
             _ => Ok(Flow::Again(Duration::from_secs(300))),
         }
     }
@@ -103,4 +104,89 @@ async fn all_steps_of_a_group_end_and_all_their_errors_are_told() {
     assert!(told[0].contains("step \"left\": left"), "{told:?}");
     assert!(told[0].contains("step \"right\": right"), "{told:?}");
     running.stop.cancel();
+}
+
+/// How a step went says when to try again, and not what became of telling it.
+#[tokio::test(start_paused = true)]
+async fn a_steps_failure_is_not_lost_when_its_condition_cannot_be_written() {
+    use windlass_apiserver::faults::{Action as Do, Fault};
+    let (world, stepping) = (World::start().await, Stepping::default());
+    let running = world.run(Wiring::new().build(stepping.clone())).await;
+    let refused = Fault::new(Do::Answer(422)).resource("sites").subresource("status");
+    // The first condition is written.
+    let refused = world.server.faults().add(refused.after(1).times(1));
+    world.create("home", "terminal").await;
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    assert_eq!(refused.hits(), 1);
+    assert_eq!(*stepping.log.lock(), ["first", "second"], "it is not to be tried again");
+    let told = running.handle.unrest().now;
+    assert!(told[0].contains("a condition was not written: "), "{told:?}");
+    assert!(told[0].ends_with("step \"second\": no zone"), "{told:?}");
+    running.stop.cancel();
+}
+
+/// Steps within a step.
+#[derive(Clone, Default)]
+struct Nesting {
+    log: Arc<Mutex<Vec<&'static str>>>,
+}
+
+impl Nesting {
+    async fn say(&self, what: &'static str) -> Result<()> {
+        self.log.lock().push(what);
+        Ok(())
+    }
+
+    async fn record(&self, site: &Site) -> Result<Flow> {
+        match site.spec.host.as_str() {
+            "fails" => Err("no zone".into()),
+            "waits" => Ok(Flow::Stop(Action::requeue_after(Duration::from_secs(50)))),
+            _ => Ok(Flow::Again(Duration::from_secs(300))),
+        }
+    }
+}
+
+impl Reconciler for Nesting {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        let dns = Steps::new(cx).step("record", self.record(site)).step("last", self.say("last"));
+        Steps::new(cx)
+            .step("first", self.say("first"))
+            .step("dns", dns.run())
+            .condition("Dns")
+            .beside("beside", self.say("beside"))
+            .step("after", self.say("after"))
+            .run()
+            .await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn steps_within_a_step_are_one_of_its_steps() {
+    for (host, steps, delayed) in [
+        ("a", &["first", "last", "beside", "after"][..], 1),
+        ("waits", &["first", "beside", "after"][..], 1),
+        ("fails", &["first", "beside"][..], 0),
+    ] {
+        let (world, nesting) = (World::start().await, Nesting::default());
+        let running = world.run(Wiring::new().build(nesting.clone())).await;
+        world.create("home", host).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(nesting.log.lock()[..steps.len()], *steps, "{host}");
+        assert_eq!(running.handle.state().delayed, delayed, "{host}");
+        let told = running.handle.unrest().now;
+        match host {
+            "fails" => {
+                let text = ": step \"dns\": step \"record\": no zone";
+                assert!(told[0].ends_with(text), "{told:?}");
+                assert!(conditions(&world).await[0].starts_with("Dns False StepFailed"));
+            }
+            _ => {
+                assert!(told.is_empty(), "{told:?}");
+                assert_eq!(conditions(&world).await, ["Dns True Succeeded "]);
+            }
+        }
+        running.stop.cancel();
+    }
 }

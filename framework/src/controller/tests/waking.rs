@@ -332,3 +332,24 @@ async fn no_resync_and_no_timer_looks_at_what_a_predicate_keeps_out() {
     assert!(told.contains("resync") && told.contains("timer probe"), "{told}");
     running.stop().await;
 }
+
+/// What a burst and a rate hold back together.
+#[tokio::test(start_paused = true)]
+async fn the_reasons_of_a_burst_that_has_to_wait_are_told_when_it_goes() {
+    let (world, notes) = (World::start().await, Noting::default());
+    let second = Duration::from_secs(1);
+    let wiring = noting().debounce(second, 5 * second).rate_limit(1, 60 * second);
+    let running = world.start_only(wiring.build(notes.clone())).await;
+    world.create("home", "has a child").await;
+    tokio::time::sleep(70 * second).await;
+    assert_eq!(notes.noted(), ["home: changed", "home: owned configmaps"]);
+    labelled(&world, "home", "us").await;
+    // The queue knows of the key already: this is a reason of the burst alone.
+    let patch = Patch::Merge(json!({ "data": { "more": "y" } }));
+    world.maps().patch("home", patch).await.expect("patched");
+    tokio::time::sleep(40 * second).await;
+    assert!(notes.noted().is_empty());
+    tokio::time::sleep(20 * second).await;
+    assert_eq!(notes.noted(), ["home: changed, owned configmaps"]);
+    running.stop.cancel();
+}

@@ -9,7 +9,8 @@ impl<C: Reconciler> Wiring<C> {
     /// Objects of kind `K` in another cluster: a change of one reconciles the objects of the
     /// operator's own cluster whose keys `mapper` makes of it; it is asked about the old and the new
     /// state. What may be read there is a matter of that cluster's credentials: no rule is printed
-    /// for it.
+    /// for it. When the manager was not given the cluster, too, by
+    /// [`Manager::cluster`](crate::manager::Manager::cluster), the controller does not start.
     ///
     /// # Panics
     /// When the kind is known at run time only.
@@ -27,6 +28,7 @@ impl<C: Reconciler> Wiring<C> {
                 let keys = mapper(other).into_iter();
                 keys.map(|key| key.in_cluster(ClusterId::default())).collect()
             };
+            cluster.check_managed()?;
             let informer = cluster.informers().informer::<K>();
             Ok(vec![sources::mapped(&informer, at.feed, reason, None, here)])
         }));

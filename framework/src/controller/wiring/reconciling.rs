@@ -1,7 +1,10 @@
 //! Settings of a wiring about what happens around each reconcile.
 
+use std::time::Duration;
+
 use super::Wiring;
 use crate::controller::attend::{self, MakeTask};
+use crate::controller::limits::{LoopGuard, Rate};
 use crate::controller::report::{self, Report};
 use crate::controller::{Attend, OnFailure, Reconciler, Then};
 
@@ -16,6 +19,8 @@ pub(in crate::controller) struct Around<C: Reconciler> {
     /// Bytes for objects as they were last reconciled; 0 keeps none.
     pub(in crate::controller) tracked_bytes: usize,
     pub(in crate::controller) task: Option<MakeTask<C>>,
+    pub(in crate::controller) guard: LoopGuard,
+    pub(in crate::controller) rate: Option<Rate>,
 }
 
 impl<C: Reconciler> Default for Around<C> {
@@ -28,6 +33,8 @@ impl<C: Reconciler> Default for Around<C> {
             drops_superseded: false,
             tracked_bytes: 0,
             task: None,
+            guard: LoopGuard::default(),
+            rate: None,
         }
     }
 }
@@ -95,6 +102,21 @@ impl<C: Reconciler> Wiring<C> {
     /// As [`track_changes`](Self::track_changes), with at most so many bytes.
     pub fn track_changes_within(mut self, bytes: usize) -> Self {
         self.around.tracked_bytes = bytes;
+        self
+    }
+
+    /// When an object is taken for one that is reconciled without end, and slowed down. Default:
+    /// 50 reconciles within a minute without a change of its spec are free, then once a second.
+    pub fn loop_guard(mut self, guard: LoopGuard) -> Self {
+        self.around.guard = guard;
+        self
+    }
+
+    /// Reconciles an object at most `most` times (at least once) within each `within` (at least 1 s),
+    /// whatever wants it: changes, retries, requeues, clean-ups. The time begins with the first of
+    /// them; what comes beyond waits for its end, and is one reconcile then. Default: no limit.
+    pub fn rate_limit(mut self, most: u32, within: Duration) -> Self {
+        self.around.rate = Some(Rate::new(most, within));
         self
     }
 

@@ -108,7 +108,7 @@ impl<C: Reconciler> Wiring<C> {
 
     /// Each object is reconciled at intervals, whether anything changed or not.
     pub fn timer(mut self, timer: Timer) -> Self {
-        let reason = self.names.add(format!("timer {}", timer.name()));
+        let reason = self.names.add_quiet(format!("timer {}", timer.name()));
         let alarm = Alarm::new(timer, reason);
         let pump: std::sync::Arc<dyn Pump> = alarm.clone();
         self.pumps.push(pump);

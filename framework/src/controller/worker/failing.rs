@@ -31,6 +31,8 @@ enum Next {
     Never,
     After(Duration),
     Backoff,
+    /// As a first failure: it had been given up, and something happened since.
+    Anew,
     /// When the backoff has it anyway: it was reconciled earlier because something happened, and that
     /// is no reason to wait longer.
     AsPromised(Duration),
@@ -49,13 +51,17 @@ impl Worker {
         (mut failure, how): (Failure, Ended),
     ) -> Ended {
         self.namespaces.failed(work.key(), &failure);
+        let is_anew = self.is_anew(work.key(), reasons);
         let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
-        let failures = work.failures().saturating_add(1);
-        let next = self.what_next(&failure, failures, noted);
+        let failures = if is_anew { 1 } else { work.failures().saturating_add(1) };
+        let next = match self.what_next(&failure, failures, noted) {
+            Next::Backoff if is_anew => Next::Anew,
+            next => next,
+        };
         failure.gave_up = matches!(next, Next::GiveUp(_));
         let gave_up_now = failure.gave_up && !noted.had_given_up;
         if failure.gave_up || matches!(next, Next::Never) {
-            self.last.gave_up(work.key());
+            self.last.gave_up(work.key(), self.step.stamp(work.key()));
         }
         if !matches!(next, Next::LostRace) {
             let is_news = noted.is_news || gave_up_now;
@@ -66,14 +72,26 @@ impl Worker {
             self.meter.gave_up();
         }
         let key = work.key().clone();
-        let is_first = matches!(next, Next::Backoff);
-        let (ended, retry_in) = verdict(work, &failure, next, how);
+        let is_by_backoff = matches!(next, Next::Backoff | Next::Anew);
+        let (ended, retry_in) = verdict(work, (&failure, failures), next, how);
         match (retry_in, noted.promised) {
-            (Some(delay), _) if is_first => self.last.promise(&key, self.seams.clock.after(delay)),
+            (Some(delay), _) if is_by_backoff => {
+                self.last.promise(&key, self.seams.clock.after(delay))
+            }
             (Some(_), Some(promised)) => self.last.promise(&key, promised),
             _ => {}
         }
         ended
+    }
+
+    /// Had the object been given up, and did something happen since? Its retries are counted from the
+    /// start then; when it is its spec that changed, its failures are told anew, too.
+    fn is_anew(&self, key: &ObjectKey, reasons: u64) -> bool {
+        let Some(stamp) = self.last.given_up(key) else { return false };
+        if stamp != self.step.stamp(key) {
+            self.last.begin_anew(key);
+        }
+        self.waking.tells_a_change(reasons)
     }
 
     fn what_next(&self, failure: &Failure, failures: u32, noted: Noted) -> Next {
@@ -114,11 +132,10 @@ impl Worker {
 /// again.
 fn verdict(
     work: Work<ObjectKey>,
-    failure: &Failure,
+    (failure, failures): (&Failure, u32),
     next: Next,
     how: Ended,
 ) -> (Ended, Option<Duration>) {
-    let failures = work.failures().saturating_add(1);
     let retry_in = match next {
         Next::Never => {
             work.done();
@@ -149,6 +166,7 @@ fn verdict(
             Some(delay)
         }
         Next::Backoff => work.retry(),
+        Next::Anew => work.retry_anew(),
     };
     match how {
         Ended::Panic | Ended::Timeout => {

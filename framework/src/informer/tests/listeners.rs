@@ -323,7 +323,7 @@ async fn a_mapper_is_shown_every_state_that_the_cache_held() {
     let rig = Rig::synced(Server::new()).await;
     let states: Arc<Mutex<Vec<String>>> = Arc::default();
     let heard = Arc::clone(&states);
-    let listening = rig.informer.listen().on_steps(move |steps| {
+    let listening = rig.informer.listen().on_steps(move |steps, _| {
         let held = crate::informer::states(steps).into_iter();
         heard.lock().extend(held.map(|state| state.version().to_owned()));
     });

@@ -285,3 +285,67 @@ async fn a_source_that_panics_is_listed_anew_after_a_pause() {
     rig.watching().await;
     rig.stopped().await;
 }
+
+/// Controllers would start with an empty view of a kind that has objects.
+#[tokio::test(start_paused = true)]
+async fn b13_c7_a_passing_404_at_the_first_list_is_not_believed() {
+    for (served, times) in [(Served::Unknown, 1), (Served::Yes, 1), (Served::Yes, 8)] {
+        let source = source();
+        source.put(&map("a", "1")).unwrap();
+        source.script(move |number, _| if number < times { not_found() } else { None });
+        let over = discovered(&source, served);
+        let rig = Rig::over(over, source, ReflectorOptions::new());
+        rig.watching().await;
+        let is_absent = |trouble: &Trouble| matches!(trouble.state, State::Absent(_));
+        assert!(!rig.troubles.lock().iter().any(is_absent), "{served:?}, {times} times");
+        assert_eq!(rig.store.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_a_404_at_the_first_list_is_believed_when_discovery_agrees_or_it_comes_again() {
+    let second = Duration::from_secs(1);
+    let cases = [
+        (Served::No, 1, Duration::ZERO..second / 10),
+        (Served::Unknown, 2, second / 4..second),
+        (Served::Yes, 12, 10 * second..12 * second),
+    ];
+    for (served, least, expected) in cases {
+        let source = source();
+        source.script(|_, _| not_found());
+        let over = discovered(&source, served);
+        let rig = Rig::over(over, source, ReflectorOptions::new());
+        let is_absent = || matches!(rig.status.get(), State::Absent(_));
+        let took = eventually("it is believed", is_absent).await;
+        assert!(expected.contains(&took), "{served:?}: {took:?}");
+        let asked = rig.source.requests().len();
+        assert!(asked >= least, "{served:?}: {asked} requests");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_an_absent_kind_is_looked_for_at_once_when_somebody_knows_that_it_came() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    source.script(|_, _| not_found());
+    let over = discovered(&source, Served::No);
+    let rig = Rig::over(Arc::clone(&over) as _, source, ReflectorOptions::new());
+    eventually("it is absent", || matches!(rig.status.get(), State::Absent(_))).await;
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    *over.served.lock() = Served::Yes;
+    rig.source.heal();
+    rig.status.nudge();
+    let took = eventually("it is found", || rig.store.len() == 1).await;
+    assert!(took < Duration::from_millis(200), "{took:?}");
+    // No other pause is cut short.
+    rig.source.script(|_, _| Some(Answer::status(503, "ServiceUnavailable")));
+    rig.source.close_watches();
+    eventually("it waits", || matches!(rig.status.get(), State::Retrying(_))).await;
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    let asked = rig.source.requests().len();
+    for _ in 0..100 {
+        rig.status.nudge();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert!(rig.source.requests().len() <= asked + 1);
+}

@@ -96,13 +96,14 @@ pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> O
             slot.failures = slot.failures.saturating_add(1);
             slot.failing = true;
         }
+        Verdict::RetryAnew { .. } => (slot.failures, slot.failing) = (1, true),
         Verdict::RetryAfter(_) => slot.failing = true,
         Verdict::Hold(_) => slot.held = true,
     }
     match verdict {
         Verdict::Done => None,
         Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
-        Verdict::Retry { draw } => {
+        Verdict::Retry { draw } | Verdict::RetryAnew { draw } => {
             let bound = policy.bound(slot.failures);
             if bound.is_none() {
                 (slot.failures, slot.failing) = (0, false);

@@ -328,14 +328,17 @@ impl Naive {
             Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => {
                 Some(delay)
             }
-            Verdict::Retry { draw } => {
-                entry.failures += 1;
+            Verdict::Retry { draw } | Verdict::RetryAnew { draw } => {
+                let is_anew = matches!(verdict, Verdict::RetryAnew { .. });
+                entry.failures = if is_anew { 1 } else { entry.failures + 1 };
                 policy.bound(entry.failures).map(|bound| bound.mul_f64(draw))
             }
         };
         match verdict {
             Verdict::Hold(_) => entry.held = true,
-            Verdict::Retry { .. } | Verdict::RetryAfter(_) => entry.failing = true,
+            Verdict::Retry { .. } | Verdict::RetryAnew { .. } | Verdict::RetryAfter(_) => {
+                entry.failing = true;
+            }
             Verdict::Done | Verdict::After(_) => (entry.failing, entry.failures) = (false, 0),
         }
         let (own, asked, due) = (entry.priority, entry.asked.take(), entry.due.take());
@@ -398,6 +401,9 @@ fn verdict() -> impl Strategy<Value = Verdict> {
         1 => (0_u64..200).prop_map(|ms| Verdict::RetryAfter(at(ms))),
         1 => (0_u64..200).prop_map(|ms| Verdict::Hold(at(ms))),
         3 => (0_u32..=4).prop_map(|quarters| Verdict::Retry { draw: f64::from(quarters) / 4.0 }),
+        1 => (0_u32..=4).prop_map(|quarters| {
+            Verdict::RetryAnew { draw: f64::from(quarters) / 4.0 }
+        }),
     ]
 }
 

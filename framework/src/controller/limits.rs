@@ -1,0 +1,183 @@
+//! How often one object may be reconciled: the guard against endless reconciling, and a rate.
+//!
+//! The guard is for mistakes: it is on by default, and warns. A rate is for what must not be asked too
+//! often about one object, however often that changes, such as a system that bills each call.
+//!
+//! Absent: a limit over all objects of a controller. Its workers are one, and so are the client's
+//! requests per second; for queues of your own there are
+//! [rate limiters](crate::workqueue::RateLimiter).
+
+use std::collections::HashMap;
+use std::fmt;
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::resource::ObjectKey;
+
+/// Reconciles that are free within the window.
+pub(super) const FREE: u32 = 50;
+pub(super) const WINDOW: Duration = Duration::from_secs(60);
+pub(super) const SPACING: Duration = Duration::from_secs(1);
+/// Neither a window nor the time of a rate is shorter.
+const SHORTEST: Duration = Duration::from_secs(1);
+
+/// When an object counts as one whose reconciles wake each other up, and how far it is slowed down.
+///
+/// Default: more than 50 reconciles within a minute without a change of its spec; once a second from
+/// there on, until its spec changes, or for a minute nothing wanted it more often.
+///
+/// ```
+/// # use std::time::Duration;
+/// use windlass::controller::LoopGuard;
+/// let guard = LoopGuard::new(200, Duration::from_secs(60)).spacing(Duration::from_millis(200));
+/// assert_eq!(guard.to_string(), "200 times within 60s, then once in 200ms");
+/// assert_eq!(LoopGuard::off().to_string(), "off");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct LoopGuard {
+    pub(super) is_on: bool,
+    pub(super) free: u32,
+    pub(super) window: Duration,
+    pub(super) spacing: Duration,
+}
+
+impl Default for LoopGuard {
+    fn default() -> Self {
+        Self { is_on: true, free: FREE, window: WINDOW, spacing: SPACING }
+    }
+}
+
+impl LoopGuard {
+    /// Up to `most` (at least 2) reconciles of an object within `window` (at least 1 s) are free.
+    pub fn new(most: u32, window: Duration) -> Self {
+        let window = window.max(SHORTEST);
+        Self { free: most.max(2), window, ..Self::default() }.spacing(SPACING)
+    }
+
+    /// How far apart its reconciles are once it is slowed down. Default: 1 s. At most half of the
+    /// window, or it would be forgotten before it is over.
+    pub fn spacing(mut self, spacing: Duration) -> Self {
+        self.spacing = spacing.min(self.window / 2);
+        self
+    }
+
+    /// No guard: an object that wakes itself is reconciled as fast as it can be, without a warning, and
+    /// a test of the operator cannot name it.
+    pub fn off() -> Self {
+        Self { is_on: false, ..Self::default() }
+    }
+}
+
+/// What it lets pass.
+impl fmt::Display for LoopGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.is_on {
+            return f.write_str("off");
+        }
+        let Self { free, window, spacing, .. } = self;
+        write!(f, "{free} times within {window:?}, then once in {spacing:?}")
+    }
+}
+
+/// So many reconciles of one object within that time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rate {
+    most: u32,
+    within: Duration,
+}
+
+impl Rate {
+    pub(super) fn new(most: u32, within: Duration) -> Self {
+        Self { most: most.max(1), within: within.max(SHORTEST) }
+    }
+}
+
+/// The reconciles of one object since its time began.
+#[derive(Clone, Copy, Debug)]
+struct Spent {
+    since: Instant,
+    count: u32,
+}
+
+/// What is left of each object's rate. Objects whose time is over cost nothing.
+pub(super) struct Rates {
+    rate: Rate,
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    /// Never iterated but to remove, so its order shows nowhere.
+    spent: HashMap<ObjectKey, Spent, FixedState>,
+    swept: Option<Instant>,
+}
+
+impl Rates {
+    pub(super) fn new(rate: Rate) -> Self {
+        let spent = HashMap::with_hasher(FixedState::with_seed(0));
+        Self { rate, inner: Mutex::new(Inner { spent, swept: None }) }
+    }
+
+    /// How long the object has to wait, if it has to.
+    pub(super) fn wait(&self, key: &ObjectKey, now: Instant) -> Option<Duration> {
+        let inner = self.inner.lock();
+        let spent = inner.spent.get(key).filter(|spent| spent.count >= self.rate.most)?;
+        let gone = now.saturating_duration_since(spent.since);
+        Some(self.rate.within.saturating_sub(gone)).filter(|left| !left.is_zero())
+    }
+
+    /// It is reconciled.
+    pub(super) fn spend(&self, key: &ObjectKey, now: Instant) {
+        let within = self.rate.within;
+        let is_over = |since: Instant| now.saturating_duration_since(since) >= within;
+        let mut inner = self.inner.lock();
+        if inner.swept.is_none_or(is_over) {
+            inner.swept = Some(now);
+            inner.spent.retain(|_, spent| !is_over(spent.since));
+            inner.spent.shrink_to_fit();
+        }
+        match inner.spent.get_mut(key) {
+            Some(spent) if !is_over(spent.since) => spent.count = spent.count.saturating_add(1),
+            Some(spent) => *spent = Spent { since: now, count: 1 },
+            None => drop(inner.spent.insert(key.clone(), Spent { since: now, count: 1 })),
+        }
+    }
+
+    /// The object is gone.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        self.inner.lock().spent.remove(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn a_guard_lets_at_least_two_pass_and_remembers_who_waits() {
+        let guard = LoopGuard::new(0, Duration::ZERO).spacing(9 * SECOND);
+        assert_eq!(guard.to_string(), "2 times within 1s, then once in 500ms");
+        assert_eq!(LoopGuard::default().to_string(), "50 times within 60s, then once in 1s");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_time_of_a_rate_begins_with_the_first_and_what_is_over_is_forgotten() {
+        let (rates, start) = (Rates::new(Rate::new(2, 10 * SECOND)), Instant::now());
+        let (one, two) = (ObjectKey::new(None, "one"), ObjectKey::new(None, "two"));
+        rates.spend(&one, start);
+        assert_eq!(rates.wait(&one, start), None);
+        rates.spend(&one, start + 4 * SECOND);
+        assert_eq!(rates.wait(&one, start + 4 * SECOND), Some(6 * SECOND));
+        assert_eq!(rates.wait(&two, start + 4 * SECOND), None, "each has its own");
+        assert_eq!(rates.wait(&one, start + 10 * SECOND), None);
+        rates.spend(&two, start + 20 * SECOND);
+        assert_eq!(rates.inner.lock().spent.len(), 1);
+        rates.forget(&two);
+        assert!(rates.inner.lock().spent.is_empty());
+    }
+}
