@@ -1,3 +1,4 @@
+mod leading;
 mod runnables;
 
 use std::future::Future;
