@@ -20,6 +20,7 @@ mod defaults;
 mod dial;
 mod drive;
 mod exec;
+mod flights;
 mod gate;
 mod gzip;
 mod limit;
@@ -48,6 +49,8 @@ pub use builder::ClientBuilder;
 pub use config::{ClientConfig, Impersonation};
 pub use connect::{BoxIo, Connect, Io, Opened, Opening};
 pub use exec::{ExecPlugin, InteractiveMode};
+pub use flights::LetOut;
+pub(crate) use flights::Flights;
 pub use gate::WriteGate;
 pub(crate) use gzip::inflate;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
@@ -144,6 +147,11 @@ impl Client {
     #[must_use]
     pub fn gated(&self, gate: Arc<dyn WriteGate>) -> Self {
         Self { gate: Some(gate), ..self.clone() }
+    }
+
+    /// What its writes ask first.
+    pub(crate) fn gate(&self) -> Option<&Arc<dyn WriteGate>> {
+        self.gate.as_ref()
     }
 
     /// The same connection; requests wait for no permit of the client's limiter and not for its

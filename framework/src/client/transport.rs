@@ -23,15 +23,16 @@ use tokio::time::Instant;
 use tower::Service;
 use tower::util::BoxCloneSyncService;
 
-use super::WriteGate;
 use super::drive::{Driven, Driver};
 use super::gzip;
 use super::payload::RequestBody;
 use super::pool::{Http1, Http2, Lease, Pool, Ticket};
-use super::retry::Outcome;
+use super::retry::{Outcome, leaves_doubt};
 use super::within::Within;
+use super::{LetOut, WriteGate};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error};
+use crate::wire::status::retry_after;
 
 /// Body of an answer on its way.
 pub type ResponseBody = UnsyncBoxBody<Bytes, BoxError>;
@@ -79,20 +80,25 @@ impl Attempt {
         self.refusal.lock().take()
     }
 
-    /// Asks the gate; how long the write may take from now on, and until when.
-    fn admit(&self) -> Result<Option<(Duration, Instant)>, Refused> {
-        let Some((gate, clock)) = &self.gate else { return Ok(None) };
-        match gate.admit() {
-            Ok(limit) => Ok(limit.map(|limit| {
-                let left = self.head_until.saturating_duration_since(clock.now());
-                let limit = limit.min(left);
-                (limit, clock.now() + limit)
-            })),
-            Err(refusal) => {
-                *self.refusal.lock() = Some(refusal);
-                Err(Refused)
-            }
-        }
+    /// Asks the gate for the last time; `None` when nobody is to be asked.
+    fn let_out(&self) -> Result<Option<LetOut>, Refused> {
+        let Some((gate, _)) = &self.gate else { return Ok(None) };
+        gate.let_out().map(Some).map_err(|refusal| {
+            *self.refusal.lock() = Some(refusal);
+            Refused
+        })
+    }
+
+    /// `request` is sent from now on; until when it must have been answered.
+    fn sends(&self, out: &mut LetOut, request: &mut HttpRequest) -> Instant {
+        let (Some(limit), Some((_, clock))) = (out.limit(), &self.gate) else {
+            out.sent(self.head_until);
+            return self.head_until;
+        };
+        let now = clock.now();
+        let limit = limit.min(self.head_until.saturating_duration_since(now));
+        out.sent(now + tell_limit(request, limit));
+        now + limit
     }
 
     /// Is it certain that nothing was sent? False until the transport says so.
@@ -201,19 +207,26 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
         let body = request.body().clone();
         let whole = || body.is_untouched();
         let mut request = request.clone();
-        let until = match attempt.as_ref().map_or(Ok(None), Attempt::admit) {
-            Ok(None) => until,
-            Ok(Some((limit, until))) => {
-                tell_limit(&mut request, limit);
-                Some(until)
-            }
+        let mut out = match attempt.as_ref().map_or(Ok(None), Attempt::let_out) {
+            Ok(out) => out,
             Err(refused) => {
                 lease.give_back(pool);
                 return Err(unsent_unless(lost_before, refused));
             }
         };
+        let until = match (&attempt, &mut out) {
+            (Some(attempt), Some(out)) => Some(attempt.sends(out, &mut request)),
+            _ => until,
+        };
         set_unsent(false);
-        match send(pool, lease, request, until).await {
+        // Dropped here, or without an answer, the write may still be executed: then `out` tells the gate.
+        let result = send(pool, lease, request, until).await;
+        if is_over(&result)
+            && let Some(out) = out
+        {
+            out.settled();
+        }
+        match result {
             Err(error) if reused && whole() && error.outcome == Outcome::NotSent => {
                 newer = Some(id);
             }
@@ -238,14 +251,27 @@ async fn exchange(pool: &Arc<Pool>, request: HttpRequest) -> Result<HttpResponse
     }
 }
 
-/// The server stops working on it when we stop waiting for it.
-fn tell_limit(request: &mut HttpRequest, limit: Duration) {
+/// Is it certain that no server works on it any more? An answer that leaves in doubt whether a write
+/// was executed may come from something in between, and the server is still at it.
+fn is_over(result: &Result<HttpResponse, TransportError>) -> bool {
+    !leaves_doubt(match result {
+        Ok(answer) => Outcome::Answered {
+            code: answer.status().as_u16(),
+            retry_after: retry_after(answer.headers()),
+        },
+        Err(error) => error.outcome,
+    })
+}
+
+/// The server stops working on it so long after it has arrived there; returns how long that is.
+fn tell_limit(request: &mut HttpRequest, limit: Duration) -> Duration {
     let uri = request.uri();
     // A longer timeout that the request came with would be read in place of this one.
     let query = uri.query().unwrap_or_default().split('&');
     let mut query: Vec<_> =
         query.filter(|pair| !pair.is_empty() && !pair.starts_with("timeout=")).collect();
-    let limit = format!("timeout={}s", limit.as_secs().max(1));
+    let told = limit.as_secs().max(1);
+    let limit = format!("timeout={told}s");
     query.push(&limit);
     let path = format!("{}?{}", uri.path(), query.join("&"));
     let mut parts = uri.clone().into_parts();
@@ -253,6 +279,7 @@ fn tell_limit(request: &mut HttpRequest, limit: Duration) {
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }
+    Duration::from_secs(told)
 }
 
 fn unsent_unless(lost: bool, source: impl Into<BoxError>) -> TransportError {

@@ -31,7 +31,7 @@ use super::call::Shared;
 use super::connect::BoxIo;
 use super::retry::{Decision, Facts, MAX_RETRIES, Outcome, decide};
 use super::transport::{Attempt, TransportError, failed, for_http1};
-use super::{Client, HttpRequest, Prepared, Verb, dial};
+use super::{Client, HttpRequest, LetOut, Prepared, Verb, dial};
 use crate::clock::Clock;
 use crate::error::{BoxError, Error, ErrorKind};
 use crate::metrics::names::{REST_REQUESTS, REST_RETRIES, REST_SECONDS};
@@ -193,7 +193,7 @@ impl Call<'_> {
         // Asked here to open no connection in vain, and again when there is one.
         self.admit()?;
         let io = self.connect().await?;
-        let until = self.admit()?;
+        let (mut out, until) = self.let_out()?;
         let key = self.key();
         let request = self.http(credentials, &key, until)?;
         let (mut sender, connection) = http1::Builder::new()
@@ -207,11 +207,20 @@ impl Call<'_> {
                 tracing::debug!(%error, "connection for an upgrade ended");
             }
         }));
+        // What the gate counts is over with the answer: a command ends with its connection.
+        out.sent(until);
         let answer = match self.until(until, sender.try_send_request(request)).await {
             None => return Err(self.late().into()),
-            Some(Err(error)) => return Err(self.lost(failed(error))),
+            Some(Err(error)) => {
+                let failure = failed(error);
+                if failure.outcome == Outcome::NotSent {
+                    out.settled();
+                }
+                return Err(self.lost(failure));
+            }
             Some(Ok(answer)) => answer,
         };
+        out.settled();
         *code = Some(answer.status());
         if answer.status() != StatusCode::SWITCHING_PROTOCOLS {
             return Err(self.refused(answer, until).await);
@@ -239,14 +248,20 @@ impl Call<'_> {
         }
     }
 
-    /// Asks the gate; until when the upgrade must have happened.
-    fn admit(&self) -> Result<Instant, Error> {
-        let limit = match &self.client.gate {
-            Some(gate) => gate.admit()?,
-            None => None,
+    /// Asks the gate, before there is a connection.
+    fn admit(&self) -> Result<(), Error> {
+        self.client.gate.as_ref().map_or(Ok(()), |gate| gate.admit().map(drop))
+    }
+
+    /// Asks the gate for the last time; until when the upgrade must have happened.
+    fn let_out(&self) -> Result<(LetOut, Instant), Error> {
+        let out = match &self.client.gate {
+            Some(gate) => gate.let_out()?,
+            None => LetOut::within(None),
         };
         let clock = &self.shared.seams.clock;
-        Ok(limit.map_or(self.deadline, |limit| self.deadline.min(clock.after(limit))))
+        let until = out.limit().map(|limit| clock.after(limit).min(self.deadline));
+        Ok((out, until.unwrap_or(self.deadline)))
     }
 
     fn key(&self) -> String {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::client::{Client, WriteGate};
+use crate::client::{Client, LetOut, WriteGate};
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
 use crate::resource::{ClusterId, Resource};
@@ -182,12 +182,12 @@ enum Admission {
     Unmanaged,
 }
 
-impl WriteGate for Door {
-    fn admit(&self) -> Result<Option<Duration>, Error> {
-        let state = self.state.lock().clone();
-        match state {
+impl Door {
+    /// Whom to ask now; `None` when everything may pass.
+    fn gate(&self) -> Result<Option<Arc<dyn WriteGate>>, Error> {
+        match self.state.lock().clone() {
             Admission::Free => Ok(None),
-            Admission::Behind(gate) => gate.admit(),
+            Admission::Behind(gate) => Ok(Some(gate)),
             Admission::Shut => {
                 let text = format!(
                     "refused to write to cluster {}: this process does not lead; the leader does \
@@ -208,9 +208,22 @@ impl WriteGate for Door {
     }
 }
 
+impl WriteGate for Door {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        self.gate()?.map_or(Ok(None), |gate| gate.admit())
+    }
+
+    fn let_out(&self) -> Result<LetOut, Error> {
+        self.gate()?.map_or_else(|| Ok(LetOut::within(None)), |gate| gate.let_out())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Flights;
+    use crate::client::tests::flights::Counting;
+    use crate::clock::Clock;
 
     #[test]
     fn a_cluster_has_a_number_that_follows_from_its_name_and_is_not_the_local_one() {
@@ -242,5 +255,18 @@ mod tests {
         west.managed_by(west.client().seams());
         west.check_managed().unwrap();
         assert_eq!(west.inner.door.admit().unwrap(), None);
+    }
+
+    #[test]
+    fn l8_a_write_elsewhere_counts_for_the_lease_that_let_it_out() {
+        let flights = Flights::new(Clock::system(), Duration::ZERO);
+        let east = Cluster::new("east", Client::offline());
+        east.fence(Some(Arc::new(Counting(flights.clone()))));
+        let out = east.inner.door.let_out().unwrap();
+        east.fence(None);
+        assert_eq!(flights.doubts().0, 1, "whoever leads now");
+        drop(out);
+        assert_eq!(flights.doubts().0, 0);
+        assert!(east.inner.door.let_out().is_err());
     }
 }

@@ -82,6 +82,8 @@ pub struct Context<C: Reconciler> {
     /// As it was when it was last reconciled, if that is kept.
     before: Option<Cached<C::Object>>,
     watch: OnceLock<Watch>,
+    /// The client for what may outlive the reconcile; made by the first who asks for it.
+    lent: OnceLock<Client>,
 }
 
 /// The object that a context is about.
@@ -114,8 +116,8 @@ impl<C: Reconciler> Context<C> {
     ) -> Self {
         let About { begun, object, before } = about;
         let key = begun.key().clone();
-        let (latest, watch) = (Mutex::new(None), OnceLock::new());
-        Self { reach, store, object, key, turn, latest, begun, before, watch }
+        let (latest, watch, lent) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
+        Self { reach, store, object, key, turn, latest, begun, before, watch, lent }
     }
 
     /// The same context about a newer version of the object.
@@ -140,10 +142,14 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// The client, for what the methods of the context do not cover. No grant is checked at compile
-    /// time: what you use it for has to stand in `can(…)` to be in the manifest. A clone of it that
-    /// outlives the reconcile goes on writing for as long as this process leads.
+    /// time: what you use it for has to stand in `can(…)` to be in the manifest.
+    ///
+    /// A task may keep a clone of it. When the reconcile ends by itself, the clone goes on writing for as
+    /// long as this process leads. When the reconcile is dropped (at its deadline, at the end of the
+    /// drain, or superseded), writes of the clone are refused with
+    /// [`ErrorKind::Cancelled`](crate::ErrorKind::Cancelled) from then on.
     pub fn client(&self) -> &Client {
-        &self.reach.client
+        self.lent.get_or_init(|| self.turn.cancel.gated(&self.reach.client, &self.key))
     }
 
     /// The cache of the reconciled kind.
@@ -167,6 +173,7 @@ impl<C: Reconciler> Context<C> {
     /// may still write, unless the lease was lost: then every write is refused.
     ///
     /// A task that it spawned is not dropped with it: give that a clone of the token, and let it end.
+    /// What it writes after that through a clone of [`client`](Self::client) is refused.
     pub fn cancellation(&self) -> &CancellationToken {
         self.turn.cancel.token()
     }
@@ -255,14 +262,20 @@ impl<C: Reconciler> Context<C> {
 
     /// The reconciled kind where the object lives.
     pub(super) fn own_api(&self) -> Api<C::Object> {
-        self.api()
+        self.nearby()
     }
 
-    /// Kind `K` in the object's namespace, or in all when either has none.
+    /// Kind `K` in the object's namespace, or in all when either has none. For calls that are dropped with
+    /// the reconcile.
     fn nearby<K: Resource>(&self) -> Api<K> {
+        self.nearby_by(&self.reach.client)
+    }
+
+    /// The same, by that client.
+    fn nearby_by<K: Resource>(&self, client: &Client) -> Api<K> {
         match self.key.namespace() {
-            Some(namespace) if is_namespaced::<K>() => self.reach.client.namespace(namespace),
-            _ => self.reach.client.all(),
+            Some(namespace) if is_namespaced::<K>() => client.namespace(namespace),
+            _ => client.all(),
         }
     }
 

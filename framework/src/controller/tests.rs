@@ -38,6 +38,7 @@ use crate::store::{Index, Representation};
 mod changes;
 mod children;
 mod conditions;
+mod dropped;
 mod duplicates;
 mod endless;
 mod failures;

@@ -1,9 +1,21 @@
 //! One turn of a key: which attempt, and who calls it off.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+
+use crate::client::{Client, LetOut, WriteGate};
+use crate::error::{Error, ErrorKind};
+use crate::resource::ObjectKey;
+
+/// The turn goes on.
+const RUNNING: u8 = 0;
+/// It came to its end by itself.
+const ENDED: u8 = 1;
+/// It was dropped before: at its deadline, at the end of the drain, or because it was superseded.
+const DROPPED: u8 = 2;
 
 /// One turn of a key.
 #[derive(Clone, Debug)]
@@ -27,13 +39,13 @@ struct Shared {
     /// Its cancellation is this one's, too.
     parent: Arc<CancellationToken>,
     token: OnceLock<CancellationToken>,
-    is_ended: AtomicBool,
+    state: AtomicU8,
 }
 
 impl Cancel {
     pub(super) fn new(parent: &Arc<CancellationToken>) -> Self {
         let (parent, token) = (Arc::clone(parent), OnceLock::new());
-        Self { shared: Arc::new(Shared { parent, token, is_ended: AtomicBool::new(false) }) }
+        Self { shared: Arc::new(Shared { parent, token, state: AtomicU8::new(RUNNING) }) }
     }
 
     /// The token; already cancelled when the turn has ended.
@@ -41,10 +53,17 @@ impl Cancel {
         let token = self.shared.token.get_or_init(|| self.shared.parent.child_token());
         // Whoever ends the turn sets the mark and looks for a token; here it is the other way
         // round, so one of the two sees the other.
-        if self.shared.is_ended.load(Ordering::SeqCst) {
+        if self.shared.state.load(Ordering::SeqCst) != RUNNING {
             token.cancel();
         }
         token
+    }
+
+    /// The same connection for what a reconcile may give away: when the turn is dropped before its end,
+    /// writes of all clones are refused.
+    pub(super) fn gated(&self, client: &Client, key: &ObjectKey) -> Client {
+        let (turn, outer) = (self.clone(), client.gate().cloned());
+        client.gated(Arc::new(TurnGate { turn, key: key.clone(), outer }))
     }
 
     /// Ends the turn when it is dropped: whoever still holds the token learns that nobody waits.
@@ -59,18 +78,94 @@ pub(super) struct Ending {
     shared: Arc<Shared>,
 }
 
+impl Ending {
+    /// The turn came to its end by itself. What it left behind may go on.
+    pub(super) fn finished(self) {
+        self.shared.state.store(ENDED, Ordering::SeqCst);
+    }
+}
+
 impl Drop for Ending {
     fn drop(&mut self) {
-        self.shared.is_ended.store(true, Ordering::SeqCst);
+        let (state, order) = (&self.shared.state, Ordering::SeqCst);
+        // Fails when the turn has ended by itself.
+        let _ = state.compare_exchange(RUNNING, DROPPED, order, order);
         if let Some(token) = self.shared.token.get() {
             token.cancel();
         }
     }
 }
 
+/// Refuses writes once the turn was dropped; asks the lease before that.
+#[derive(Debug)]
+struct TurnGate {
+    turn: Cancel,
+    key: ObjectKey,
+    outer: Option<Arc<dyn WriteGate>>,
+}
+
+impl TurnGate {
+    /// The gate behind this one, while this one is open.
+    fn outer(&self) -> Result<Option<&dyn WriteGate>, Error> {
+        if self.turn.shared.state.load(Ordering::SeqCst) == DROPPED {
+            let text = format!(
+                "refused to write for the reconcile of \"{}\": it was dropped; the next one repeats \
+                 the work",
+                self.key
+            );
+            return Err(Error::new(ErrorKind::Cancelled, text));
+        }
+        Ok(self.outer.as_deref())
+    }
+}
+
+impl WriteGate for TurnGate {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        self.outer()?.map_or(Ok(None), WriteGate::admit)
+    }
+
+    fn let_out(&self) -> Result<LetOut, Error> {
+        self.outer()?.map_or_else(|| Ok(LetOut::within(None)), WriteGate::let_out)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::Flights;
+    use crate::client::tests::flights::Counting;
+    use crate::clock::Clock;
+
+    fn gate(turn: &Cancel) -> TurnGate {
+        TurnGate { turn: turn.clone(), key: ObjectKey::new(Some("shop"), "home"), outer: None }
+    }
+
+    #[test]
+    fn k5_a_gate_shuts_when_its_turn_is_dropped_and_not_when_it_ends() {
+        let (dropped, ended) = (Cancel::new(&Arc::default()), Cancel::new(&Arc::default()));
+        let (first, second) = (gate(&dropped), gate(&ended));
+        let (drops, ends) = (dropped.at_end(), ended.at_end());
+        assert!(first.admit().is_ok() && first.let_out().is_ok());
+        drop(drops);
+        ends.finished();
+        let error = first.let_out().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert!(error.to_string().contains("\"shop/home\""), "{error}");
+        assert!(first.admit().is_err());
+        assert!(second.admit().is_ok() && second.let_out().is_ok());
+        assert!(ended.token().is_cancelled(), "it ended all the same");
+    }
+
+    #[test]
+    fn l8_a_write_of_a_handle_that_was_given_away_counts_for_the_lease() {
+        let flights = Flights::new(Clock::system(), Duration::ZERO);
+        let outer: Arc<dyn WriteGate> = Arc::new(Counting(flights.clone()));
+        let turn = Cancel::new(&Arc::default());
+        let gate = TurnGate { outer: Some(outer), ..gate(&turn) };
+        let out = gate.let_out().unwrap();
+        assert_eq!(flights.doubts().0, 1);
+        assert_eq!(out.limit(), gate.admit().unwrap());
+    }
 
     #[test]
     fn a_token_is_cancelled_by_the_end_of_the_turn_and_by_the_parent() {

@@ -237,13 +237,15 @@ impl Worker {
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.
     async fn guarded(&self, key: &ObjectKey, turn: Turn, started: Instant) -> End {
-        // Whoever still holds the token after a deadline learns that nobody waits for it.
-        let _told = turn.cancel.at_end();
+        let ending = turn.cancel.at_end();
         let step = match catch_unwind(AssertUnwindSafe(|| self.step.run(key, turn))) {
             Ok(step) => step,
             Err(panic) => return End::Panicked(panic_text(&*panic)),
         };
         let mut step = pin!(caught(step));
+        // Whoever still holds the token after a deadline learns that nobody waits for it; what the step
+        // gave away is told before the step is dropped, and not after.
+        let ending = ending;
         let deadline = started.checked_add(self.timeout);
         let deadline = deadline.unwrap_or_else(|| self.seams.clock.after(self.timeout));
         let mut tick = started;
@@ -251,10 +253,15 @@ impl Worker {
             tick = (tick + TICK).min(deadline);
             tokio::select! {
                 biased;
-                end = step.as_mut() => return match end {
-                    Ok(outcome) => End::Outcome(outcome),
-                    Err(panic) => End::Panicked(panic_text(&*panic)),
-                },
+                end = step.as_mut() => {
+                    if !matches!(end, Ok(Outcome::Superseded)) {
+                        ending.finished();
+                    }
+                    return match end {
+                        Ok(outcome) => End::Outcome(outcome),
+                        Err(panic) => End::Panicked(panic_text(&*panic)),
+                    };
+                }
                 // Its timer is armed only when the step waits for something.
                 () = self.seams.clock.sleep_until(tick) => self.queue.observe(),
             }

@@ -4,26 +4,28 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use tokio_util::task::AbortOnDropHandle;
 use tracing::{debug, info, warn};
 
-use super::gate::{LeaseGate, Unheld};
+use super::gate::LeaseGate;
 use super::lock::ResourceLock;
-use super::machine::{Answer, Ask, Concern, Loss, Machine, Written};
+use super::machine::{Answer, Ask, Loss, Machine, Written};
 use super::news::News;
 use super::reach::Reach;
-use super::record::ObservedRecord;
 use super::settings::{JITTER, LeaderElection};
-use crate::client::Client;
-use crate::clock::{Clock, Mark};
+use super::term::Term;
+use crate::client::{Client, Flights};
+use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
 use crate::seams::Seams;
 
 /// How long giving the Lease back, or an event about it, may hold up a shutdown.
 const FAREWELL: Duration = Duration::from_secs(2);
+/// How long giving the Lease back waits for writes that were sent. What is answered is answered by then;
+/// what nobody will answer is mostly in doubt for so much longer that the lease may as well run out.
+pub(super) const LANDING: Duration = Duration::from_secs(2);
 
 /// Attempts that a change of the lock causes begin within this time: candidates spread out, and a lock
 /// that changes all the time costs no more than some requests a second.
@@ -50,54 +52,19 @@ pub struct Elector {
 }
 
 #[derive(Debug)]
-struct Shared {
-    settings: LeaderElection,
+pub(super) struct Shared {
+    pub(super) settings: LeaderElection,
     written: Written,
     /// The gate of the running term.
-    gate: Mutex<Option<LeaseGate>>,
+    pub(super) gate: Mutex<Option<LeaseGate>>,
+    /// What the gates of all terms let out.
+    pub(super) flights: Flights,
     /// One campaign or term at a time: a second one would take the first one's record for its own.
     turn: Arc<Semaphore>,
-    lock: Arc<dyn ResourceLock>,
-    seams: Seams,
-    status: watch::Sender<Leadership>,
+    pub(super) lock: Arc<dyn ResourceLock>,
+    pub(super) seams: Seams,
+    pub(super) status: watch::Sender<Leadership>,
     reach: Reach,
-}
-
-/// Leadership, from its beginning to its end. It renews itself in the background; dropping it stops
-/// that: its gate closes, and the lease is left to expire, as after a crash.
-#[derive(Debug)]
-pub struct Term {
-    task: AbortOnDropHandle<Machine>,
-    finish: CancellationToken,
-    asked: CancellationToken,
-    ending: Ending,
-    /// Given back last.
-    _turn: OwnedSemaphorePermit,
-}
-
-/// Ends a term, however it ends: nothing is written any more, and whoever works is told.
-#[derive(Debug)]
-struct Ending {
-    gate: LeaseGate,
-    lost: CancellationToken,
-    shared: Arc<Shared>,
-}
-
-impl Drop for Ending {
-    fn drop(&mut self) {
-        self.gate.close();
-        self.lost.cancel();
-        let shared = &self.shared;
-        *shared.gate.lock() = None;
-        shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
-        shared.status.send_if_modified(|status| {
-            let is_leading = *status == Leadership::Leading;
-            if is_leading {
-                *status = Leadership::Candidate { holder: None };
-            }
-            is_leading
-        });
-    }
 }
 
 impl Elector {
@@ -137,11 +104,13 @@ impl Elector {
         let (status, _) = watch::channel(Leadership::Candidate { holder: None });
         seams.metrics.set(&names::LEADER, &[&settings.name], 0.0);
         seams.metrics.count(&names::LEADER_SLOWPATH, &[&settings.name], 0);
+        let flights = Flights::new(seams.clock.clone(), settings.timing.margin);
         Ok(Self {
             shared: Arc::new(Shared {
                 settings,
                 written: Written::default(),
                 gate: Mutex::new(None),
+                flights,
                 turn: Arc::new(Semaphore::new(1)),
                 lock,
                 seams,
@@ -208,7 +177,7 @@ impl Elector {
                 break;
             }
             if let Some(sent) = machine.held() {
-                return Some(self.begin(machine, sent, news, turn));
+                return Some(Term::begin(shared, (machine, sent), news, turn));
             }
             shared.tell(&machine);
             tokio::select! {
@@ -221,148 +190,6 @@ impl Elector {
         shared.withdraw(&mut machine).await;
         shared.status.send_replace(Leadership::Ended);
         None
-    }
-
-    fn begin(&self, machine: Machine, sent: Mark, news: News, turn: OwnedSemaphorePermit) -> Term {
-        let shared = self.shared.clone();
-        let settings = &shared.settings;
-        let clock = shared.seams.clock.clone();
-        let gate = LeaseGate::new(shared.lock.describe(), clock, settings.timing, sent);
-        shared.seams.metrics.set(&names::LEADER, &[&settings.name], 1.0);
-        info!(lease = %shared.lock.describe(), identity = %self.identity(), "leading");
-        *shared.gate.lock() = Some(gate.clone());
-        shared.status.send_replace(Leadership::Leading);
-        let [lost, finish, asked] = std::array::from_fn(|_| CancellationToken::new());
-        let task = AbortOnDropHandle::new(tokio::spawn({
-            let mut holding = Holding {
-                shared: shared.clone(),
-                machine,
-                news,
-                finish: finish.clone(),
-                asked: asked.clone(),
-            };
-            let lost = lost.clone();
-            let unheld = Unheld { gate: gate.clone(), tell: move || lost.cancel() };
-            async move {
-                holding.run(&unheld.gate).await;
-                drop(unheld);
-                holding.machine
-            }
-        }));
-        tokio::spawn({
-            let shared = shared.clone();
-            async move { shared.event("became leader").await }
-        });
-        Term { task, finish, asked, ending: Ending { gate, lost, shared }, _turn: turn }
-    }
-}
-
-impl Term {
-    /// What writes of this term ask first.
-    pub fn gate(&self) -> LeaseGate {
-        self.ending.gate.clone()
-    }
-
-    /// Cancelled when leadership is lost: stop working at once.
-    pub fn lost(&self) -> CancellationToken {
-        self.ending.lost.clone()
-    }
-
-    /// Cancelled when another process [asked](LeaderElection::ask) for the lease and this one
-    /// [lends](LeaderElection::lend) it: end the work as at a clean stop, then the term, and campaign
-    /// again.
-    pub fn asked(&self) -> CancellationToken {
-        self.asked.clone()
-    }
-
-    /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
-    /// back, so that another replica leads within seconds; without, it is left to expire.
-    pub async fn end(self, all_ended: bool) {
-        let Self { task, finish, asked: _, ending, _turn } = self;
-        let was_lost = ending.lost.is_cancelled();
-        finish.cancel();
-        let machine = task.await;
-        let shared = Arc::clone(&ending.shared);
-        drop(ending);
-        let clock = shared.seams.clock.clone();
-        let lease = shared.lock.describe();
-        match machine {
-            Ok(_) if was_lost => {}
-            Ok(_) if !shared.settings.release => {}
-            Ok(mut machine) if all_ended => {
-                let given_back = clock.within(FAREWELL, shared.release(&mut machine)).await;
-                if given_back.is_none() {
-                    warn!(%lease, "the lease could not be given back in time; it expires");
-                }
-            }
-            Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
-            Err(error) => warn!(%lease, %error, "the election's task failed; the lease expires"),
-        }
-        clock.within(FAREWELL, shared.event("stopped leading")).await;
-    }
-}
-
-/// What keeps a term going.
-struct Holding {
-    shared: Arc<Shared>,
-    machine: Machine,
-    news: News,
-    finish: CancellationToken,
-    asked: CancellationToken,
-}
-
-impl Holding {
-    /// Renews until leadership is lost or `finish`.
-    async fn run(&mut self, gate: &LeaseGate) {
-        let clock = self.shared.seams.clock.clone();
-        loop {
-            let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
-            let until = clock.after(self.shared.pause().min(left));
-            tokio::select! {
-                biased;
-                () = self.finish.cancelled() => return,
-                told = concern(&self.machine, &mut self.news) => {
-                    if let Some(over) = told {
-                        self.machine.overtaken(&over);
-                    }
-                }
-                () = clock.sleep_until(until) => {}
-            }
-            let is_held = self.machine.held().is_some();
-            if is_held && !self.machine.expire(&clock.mark()) {
-                let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
-                tokio::select! {
-                    biased;
-                    () = self.finish.cancelled() => return,
-                    _ = clock.within(left, self.shared.attempt(&mut self.machine)) => {}
-                }
-                self.machine.expire(&clock.mark());
-            }
-            match (self.machine.held(), self.machine.take_loss()) {
-                (Some(sent), _) => gate.renewed(sent),
-                (None, loss) => {
-                    gate.close();
-                    self.shared.tell_loss(loss);
-                    return;
-                }
-            }
-            if self.machine.is_asked() && !self.asked.is_cancelled() {
-                info!(lease = %self.shared.lock.describe(), "another process asks for the lease");
-                self.asked.cancel();
-            }
-        }
-    }
-}
-
-/// Waits for news that a leader must look at; with the record when another holds the lock.
-async fn concern(machine: &Machine, news: &mut News) -> Option<ObservedRecord> {
-    loop {
-        let told = news.next().await;
-        match machine.concern(&told) {
-            Concern::Nothing => {}
-            Concern::Look => return None,
-            Concern::Over => return Some(told),
-        }
     }
 }
 
@@ -390,7 +217,7 @@ impl Shared {
             machine.stale();
         }
         if self.settings.release && (machine.held().is_some() || !ended) {
-            clock.within(FAREWELL, self.release(machine)).await;
+            self.give_back(machine).await;
         }
         false
     }
@@ -411,7 +238,7 @@ impl Shared {
     }
 
     /// One attempt to acquire or renew.
-    async fn attempt(&self, machine: &mut Machine) {
+    pub(super) async fn attempt(&self, machine: &mut Machine) {
         let clock = &self.seams.clock;
         let mut ask = machine.attempt(&clock.mark(), clock.wall());
         loop {
@@ -472,6 +299,22 @@ impl Shared {
         }
     }
 
+    /// Gives the Lease back once nothing that was written under it can be executed any more; leaves it
+    /// to expire when that takes too long.
+    pub(super) async fn give_back(&self, machine: &mut Machine) {
+        let lease = self.lock.describe();
+        if !self.flights.idle(LANDING).await {
+            let (unanswered, at_most) = self.flights.doubts();
+            let what = "a write may still be executed; the lease is left to expire";
+            warn!(%lease, unanswered, ?at_most, "{what}");
+            return;
+        }
+        let release = self.release(machine);
+        if self.seams.clock.within(FAREWELL, release).await.is_none() {
+            warn!(%lease, "the lease could not be given back in time; it expires");
+        }
+    }
+
     async fn release(&self, machine: &mut Machine) {
         let clock = &self.seams.clock;
         // Read and replace, and once more if the first knowledge was stale.
@@ -485,7 +328,7 @@ impl Shared {
         }
     }
 
-    fn pause(&self) -> Duration {
+    pub(super) fn pause(&self) -> Duration {
         let stretch = 1.0 + (JITTER - 1.0) * self.seams.entropy.unit();
         self.settings.timing.retry_period.mul_f64(stretch)
     }
@@ -506,7 +349,7 @@ impl Shared {
         });
     }
 
-    fn tell_loss(&self, loss: Option<Loss>) {
+    pub(super) fn tell_loss(&self, loss: Option<Loss>) {
         let lease = self.lock.describe();
         match loss {
             Some(Loss::Taken(holder)) => {
@@ -518,7 +361,7 @@ impl Shared {
         self.status.send_replace(Leadership::Candidate { holder: None });
     }
 
-    async fn event(&self, what: &str) {
+    pub(super) async fn event(&self, what: &str) {
         let note = format!("{} {what}", self.lock.identity());
         match self.seams.clock.within(FAREWELL, self.lock.record_event(note)).await {
             Some(Err(error)) => debug!(error = ?error, "could not record an election event"),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::settings::Timing;
-use crate::client::WriteGate;
+use crate::client::{Flights, LetOut, WriteGate};
 use crate::clock::{Clock, Mark};
 use crate::error::{Error, ErrorKind};
 use crate::sync::Mutex;
@@ -25,12 +25,21 @@ struct Inner {
     timing: Timing,
     /// When the last successful acquisition or renewal was about to be sent.
     renewed: Mutex<Option<Mark>>,
+    /// What was let out in all terms of this process: another may have the lease only when nothing of it
+    /// is executed any more.
+    flights: Flights,
 }
 
 impl LeaseGate {
-    pub(super) fn new(lease: String, clock: Clock, timing: Timing, renewed: Mark) -> Self {
+    pub(super) fn new(
+        lease: String,
+        clock: Clock,
+        timing: Timing,
+        renewed: Mark,
+        flights: Flights,
+    ) -> Self {
         let renewed = Mutex::new(Some(renewed));
-        Self { inner: Arc::new(Inner { lease, clock, timing, renewed }) }
+        Self { inner: Arc::new(Inner { lease, clock, timing, renewed, flights }) }
     }
 
     /// How long the lease is still valid; `None` when it is not.
@@ -97,6 +106,14 @@ impl WriteGate for LeaseGate {
             );
             Error::new(ErrorKind::NotLeader, text)
         })
+    }
+
+    fn let_out(&self) -> Result<LetOut, Error> {
+        // Counted before the question: who closes the gate and then finds none under way knows that
+        // none is to come.
+        let flight = self.inner.flights.begin();
+        let limit = self.admit()?;
+        Ok(LetOut::counted(limit, flight))
     }
 }
 

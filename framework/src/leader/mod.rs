@@ -11,9 +11,12 @@
 //! Lease unchanged for the lease duration. Time stamps in the Lease are for people.
 //!
 //! What the promise covers: with the defaults no two processes have a framework write executing at
-//! the same time while their clocks run at rates within 1.15 of each other and no pause between the
-//! gate and the socket is longer than 1.7 s. The election's own writes (the Lease and its events)
-//! are not gated. [`LeaderElection::fence`] adds a policy for the API server, which refuses what comes
+//! the same time while their clocks and the server's run at rates within 1.15 of each other, or within
+//! 1.02 with writes that are at the server no later than 1.7 s after their gate was asked: the time on
+//! the way counts as a pause, because the server counts its timeout from the arrival. A lease is given
+//! back only when nothing that was written under it can still be executed; a write whose caller gave it
+//! up may be. The election's own writes (the Lease and its events) are not gated, and neither is what a
+//! command does that was started in a container. [`LeaderElection::fence`] adds a policy for the API server, which refuses what comes
 //! from elsewhere or later. A lease can be [lent](LeaderElection::lend) to who
 //! [asks](LeaderElection::ask) for it. Absent: protection against a person who deletes the Lease of a living leader, sharding.
 
@@ -28,8 +31,9 @@ mod reach;
 mod record;
 mod run;
 mod settings;
+mod term;
 
-pub use elector::{Elector, Leadership, Term};
+pub use elector::{Elector, Leadership};
 pub(crate) use fence::{Fenced, policy as fence_policy};
 pub use gate::LeaseGate;
 pub use health::HealthzAdaptor;
@@ -41,6 +45,7 @@ pub use record::{LeaderElectionRecord, ObservedRecord};
 pub use run::{LeaderCallbacks, Outcome};
 pub(crate) use settings::LOST;
 pub use settings::LeaderElection;
+pub use term::Term;
 
 #[cfg(any(test, feature = "testing"))]
 // Without the feature it is there for the tests of this crate, and exported by nobody.

@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 use tracing::error;
 
-use super::elector::{Elector, Leadership, Term};
+use super::elector::{Elector, Leadership};
 use super::gate::LeaseGate;
 use super::settings::LOST;
+use super::term::Term;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 type Started = Box<dyn FnOnce(LeaseGate, CancellationToken) -> Work + Send>;

@@ -16,6 +16,7 @@ use crate::metrics::{Metrics, names};
 use crate::seams::Seams;
 
 mod callbacks;
+mod doubts;
 mod following;
 mod lending;
 mod multi;

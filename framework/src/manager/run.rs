@@ -2,7 +2,10 @@
 //!
 //! Each stage starts what it needs, lives through the next one, and stops what it started: servers,
 //! runnables that caches depend on, definitions and caches, runnables, terms of leadership,
-//! controllers. What fails anywhere is kept, and everything stops as if it had been asked to.
+//! controllers (in `controllers`). What fails anywhere is kept, and everything stops as if it had been
+//! asked to.
+
+mod controllers;
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -26,18 +29,13 @@ use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, signals};
 use crate::client::{Client, WriteGate};
 use crate::clock::Clock;
-use crate::controller::ControllerRun;
 use crate::error::{Error, ErrorKind};
-use crate::events::{Recorder, Warning};
 use crate::informer::InformerRegistry;
-use crate::leader::{Elector, LOST, Term};
+use crate::leader::{Elector, Term};
 use crate::resource::ResourceExt;
 
 /// Beyond the drain time that work was given, for its own bookkeeping.
 const GRACE: Duration = Duration::from_secs(1);
-/// Beyond the drain time that controllers were given, for the Events of reconciles that ended in its
-/// last moment (2 s at the most), and to drop those that did not.
-const LAST_WORDS: Duration = Duration::from_secs(3);
 /// So long caches wait for this process to lead and to install what they would look for in vain.
 const HEAD_START: Duration = Duration::from_secs(3);
 /// So long controllers wait for the objects of kinds that this process installs. An API server begins
@@ -470,80 +468,6 @@ impl Operator {
                  objects"
             ),
         }
-    }
-
-    /// Runs the controllers until the operator stops, or leadership is lost or asked for; true when every
-    /// reconcile ended by itself.
-    async fn run_controllers(
-        &self,
-        client: Client,
-        ends: Option<(CancellationToken, CancellationToken)>,
-    ) -> bool {
-        let stop = self.stop.child_token();
-        let mut reporting = self.report_invalid(&client, stop.clone());
-        let beside = self.crew(When::Leading, &client, stop.child_token());
-        let mut running = JoinSet::new();
-        for controller in &self.vitals.controllers {
-            let run = ControllerRun {
-                client: client.clone(),
-                informers: self.vitals.informers.clone(),
-                stop: stop.clone(),
-                drain: self.drain,
-            };
-            let controller = controller.clone();
-            running.spawn(async move { (controller.name().to_owned(), controller.run(run).await) });
-        }
-        let (lost, asked) = ends.unwrap_or_default();
-        let mut early_ended = true;
-        let (limit, more) = tokio::select! {
-            biased;
-            () = stop.cancelled() => (self.drain, LAST_WORDS),
-            () = lost.cancelled() => (LOST, Duration::ZERO),
-            () = asked.cancelled() => (self.drain, LAST_WORDS),
-            Some(early) = running.join_next() => {
-                early_ended = matches!(early, Ok((_, true)));
-                self.failed.with(match early {
-                    Ok((name, _)) => ended(&format!("controller {name:?}")),
-                    Err(panic) => ended("a controller").because(panic),
-                });
-                (self.drain, LAST_WORDS)
-            }
-        };
-        stop.cancel();
-        let (drained, ended) = tokio::join!(
-            self.drained(&mut running, limit + more),
-            beside.dismiss(limit + more.min(GRACE))
-        );
-        self.vitals.informers.report_invalid(None);
-        self.clock.within(GRACE, reporting.join_next()).await;
-        drained && ended && early_ended
-    }
-
-    /// Cached objects that do not decode get an Event each, by `client`, until `stop`.
-    fn report_invalid(&self, client: &Client, stop: CancellationToken) -> JoinSet<()> {
-        let (recorder, writer) = Recorder::new(client.clone(), &self.vitals.name);
-        let mut writing = JoinSet::new();
-        writing.spawn(writer.run(stop));
-        self.vitals.informers.report_invalid(Some(Arc::new(move |invalid| {
-            let note = format!("{invalid}. It is skipped until it changes.");
-            recorder.event(&invalid.object, Warning, "Undecodable", note);
-        })));
-        writing
-    }
-
-    async fn drained(&self, running: &mut JoinSet<(String, bool)>, limit: Duration) -> bool {
-        let mut all_ended = true;
-        let drain = async {
-            while let Some(ended) = running.join_next().await {
-                all_ended &= matches!(ended, Ok((_, true)));
-            }
-        };
-        if self.clock.within(limit, drain).await.is_none() {
-            warn!(controllers = running.len(), "reconciles did not end in time and are cut off");
-            running.shutdown().await;
-            return false;
-        }
-        all_ended
     }
 }
 

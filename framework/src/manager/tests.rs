@@ -1,4 +1,5 @@
 mod installing;
+mod leading;
 mod runnables;
 mod terms;
 mod world;

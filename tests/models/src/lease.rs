@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use loom::thread;
 
-use crate::client::WriteGate;
+use crate::client::{Flights, WriteGate};
 use crate::clock::Clock;
 use crate::explore;
 
@@ -33,10 +33,20 @@ pub const MODELS: &[(&str, fn())] = &[
     ("a_renewal_that_ends_late_reopens_nothing", a_late_renewal),
     ("a_write_has_no_more_time_than_its_lease", a_write_beside_time),
     ("a_renewal_lets_the_next_write_out", a_renewal_beside_a_write),
+    ("who_closes_the_gate_sees_what_it_let_out", a_write_beside_the_end),
+    ("who_waits_for_writes_hears_of_the_last", a_wait_beside_an_answer),
 ];
 
 fn gate(clock: &Clock) -> LeaseGate {
-    LeaseGate::new("lease".to_owned(), clock.clone(), settings::Timing, clock.mark())
+    gate_over(clock, flights(clock))
+}
+
+fn gate_over(clock: &Clock, flights: Flights) -> LeaseGate {
+    LeaseGate::new("lease".to_owned(), clock.clone(), settings::Timing, clock.mark(), flights)
+}
+
+fn flights(clock: &Clock) -> Flights {
+    Flights::new(clock.clone(), Duration::from_secs(2))
 }
 
 /// Another thread hears of the end of the term, then tries to write.
@@ -131,5 +141,40 @@ fn a_renewal_beside_a_write() {
         }
         renewal.join().unwrap();
         assert_eq!(gate.validity(), Some(Duration::from_secs(11)));
+    });
+}
+
+/// The lease is given back when nothing is under way: nothing may leave after that.
+fn a_write_beside_the_end() {
+    explore(3, || {
+        let clock = Clock::default();
+        let flights = flights(&clock);
+        let gate = gate_over(&clock, flights.clone());
+        let write = thread::spawn({
+            let gate = gate.clone();
+            move || gate.let_out()
+        });
+        gate.close();
+        let is_quiet = flights.doubts().0 == 0;
+        let written = write.join().unwrap();
+        assert!(!(is_quiet && written.is_ok()), "a write left when nothing was under way");
+        drop(written);
+        assert_eq!(flights.doubts().0, 0);
+    });
+}
+
+/// Writes are answered while somebody waits for them.
+fn a_wait_beside_an_answer() {
+    explore(3, || {
+        let clock = Clock::default();
+        let flights = flights(&clock);
+        let [first, second] = [flights.begin(), flights.begin()];
+        let answers = thread::spawn(move || {
+            drop(first);
+            drop(second);
+        });
+        let is_idle = loom::future::block_on(flights.idle(Duration::from_secs(2)));
+        assert!(is_idle && flights.doubts().0 == 0, "somebody waited for nothing");
+        answers.join().unwrap();
     });
 }

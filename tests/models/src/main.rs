@@ -43,8 +43,15 @@ mod error {
 mod client {
     use std::time::Duration;
 
+    use crate::error::Error;
+
+    include!(concat!(env!("OUT_DIR"), "/flights.in"));
+
+    pub use flights::{Flights, LetOut};
+
     pub trait WriteGate {
-        fn admit(&self) -> Result<Option<Duration>, crate::error::Error>;
+        fn admit(&self) -> Result<Option<Duration>, Error>;
+        fn let_out(&self) -> Result<LetOut, Error>;
     }
 }
 

@@ -2,7 +2,7 @@
 //! `elections --count 1000000 --seed 7`. See `tests/README.md`.
 
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use windlass::testing::elections::{Defect, Elections, Tally};
 
@@ -10,6 +10,8 @@ use windlass::testing::elections::{Defect, Elections, Tally};
 const BATCH: u64 = 25_000;
 /// A planted defect must be counted within so many elections.
 const DEFECT: u64 = 10_000;
+/// So much longer than promised writes are on their way in a world that must be unsafe.
+const LATE: Duration = Duration::from_secs(8);
 
 fn main() -> ExitCode {
     let mut count = 100_000;
@@ -29,15 +31,17 @@ fn main() -> ExitCode {
     let began = now();
     let worlds = [
         ("clock rates within 1.15", Elections::skewed()),
-        ("pauses of up to 1.7 s before the socket, rates within 1.02", Elections::paused()),
+        ("writes up to 1.7 s on their way to the server, rates within 1.02", Elections::paused()),
     ];
     let mut is_safe = true;
     for (name, world) in worlds {
         is_safe &= hold(name, world, seed, count / 2, began);
     }
     let are_counted = Defect::ALL.map(|defect| plant(defect, seed)).iter().all(|counted| *counted);
+    let late = Elections::paused().late(LATE).hold(seed, DEFECT);
+    println!("writes {LATE:?} later than promised: overlapping writes: {}", late.overlaps);
     println!("{:.1} s", began.elapsed().as_secs_f64());
-    if is_safe && are_counted { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    if is_safe && are_counted && late.overlaps > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Holds elections in a sound world; true when no writes overlapped, nor could have.

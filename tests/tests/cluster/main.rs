@@ -18,4 +18,5 @@ mod manager;
 mod projections;
 mod refusals;
 mod rights;
+mod terms;
 mod verbs;

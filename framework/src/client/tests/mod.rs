@@ -9,6 +9,7 @@ mod config_errors;
 mod config_secrets;
 mod connections;
 mod faults;
+pub(crate) mod flights;
 mod layers;
 mod proxy;
 mod sending;

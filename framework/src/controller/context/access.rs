@@ -13,9 +13,10 @@ use crate::store::Store;
 impl<C: Reconciler> Context<C> {
     /// Kind `K` in the object's namespace (in all, when the object or `K` has none), for what the
     /// checked methods do not cover. An escape hatch: no grant is checked at compile time, so what
-    /// you use it for has to stand in `can(…)` to be in the manifest.
+    /// you use it for has to stand in `can(…)` to be in the manifest. A clone of it is as one of
+    /// [`client`](Self::client).
     pub fn api<K: Resource>(&self) -> Api<K> {
-        self.nearby()
+        self.nearby_by(self.client())
     }
 
     /// Reads an object near this one from the API server.

@@ -114,9 +114,13 @@ impl Worker {
     /// Whatever happens while telling changes nothing.
     async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, reasons: u64) {
         let turn = self.a_turn(work, reasons);
-        let _told = turn.cancel.at_end();
+        let ending = turn.cancel.at_end();
         let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
-        match self.seams.clock.within(TELL_LIMIT, caught(telling)).await {
+        let told = self.seams.clock.within(TELL_LIMIT, caught(telling)).await;
+        if told.is_some() {
+            ending.finished();
+        }
+        match told {
             Some(Ok(Ok(()))) => {}
             Some(Ok(Err(error))) => tracing::warn!(%error, "cannot report a failure"),
             Some(Err(panic)) => {

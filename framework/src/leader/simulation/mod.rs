@@ -6,7 +6,10 @@
 //! clocks of its own, which run slower than real time, stand still while the machine sleeps, or are
 //! set by somebody. The server is one versioned record. Nodes freeze, sleep, crash, start again and
 //! give the lease back; requests and answers come late or never; strangers write the record, too.
-//! Every node writes all the time, as a leader's work would, and leaves it to the gate to refuse.
+//! Every node writes all the time, as a leader's work would, and leaves it to the gate to refuse. A write
+//! takes time to the server, which works on it for as long as it was told, by its own clock and from its
+//! arrival on, whatever became of the node meanwhile. Some writes are given up by their callers before
+//! they are answered.
 //!
 //! Two things are counted. *Overlaps* are writes that began while a write of another node was
 //! executing. *Chances* are moments at which a gate was open while a write that another node had
@@ -14,8 +17,9 @@
 //! unsafe world show long before an overlap does. A [`Defect`] breaks the framework on purpose: the
 //! same oracle must then count.
 //!
-//! Absent: pauses between the gate and the socket that are longer than the promise covers, people who
-//! delete the Lease of a living leader, a server that goes back in time.
+//! Absent from safe worlds: writes that are longer on their way from the gate to the server than the
+//! promise covers ([`Elections::late`] has them, and the oracle counts), people who delete the Lease of a
+//! living leader, a server that goes back in time.
 
 mod events;
 mod oracle;
@@ -49,11 +53,14 @@ pub enum Defect {
     NoVersions,
     /// The lease is given back while writes are under way.
     ReleasedEarly,
+    /// The lease is given back when all work has ended, though the server may still execute a write that
+    /// its caller gave up.
+    DroppedWritesForgotten,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::NoMargin,
         Self::CountedFromAnswer,
         Self::GateNotAsked,
@@ -61,30 +68,41 @@ impl Defect {
         Self::SleepNotCounted,
         Self::NoVersions,
         Self::ReleasedEarly,
+        Self::DroppedWritesForgotten,
     ];
 }
 
-/// Elections to hold: how clocks run and how long a process may pause between gate and socket, inside
-/// the bounds that the promise names.
+/// Elections to hold: how clocks run, and how long a write may be on its way from the gate to the server
+/// (pauses of its process included), inside the bounds that the promise names or beyond.
 #[derive(Clone, Copy, Debug)]
 pub struct Elections {
     pub(super) timing: Timing,
     /// Clocks run at rates between 1/`rate` and 1.
     pub(super) rate: f64,
     pub(super) pause: Duration,
+    /// Beyond what is promised.
+    pub(super) late: Duration,
     pub(super) defect: Option<Defect>,
 }
 
 impl Elections {
-    /// Clocks whose rates differ by up to 1.15, and no pause between the gate and the socket.
+    /// Clocks whose rates differ by up to 1.15, and writes that are at the server at once.
     pub fn skewed() -> Self {
-        Self { timing: Timing::default(), rate: 1.15, pause: Duration::ZERO, defect: None }
+        let (pause, late) = (Duration::ZERO, Duration::ZERO);
+        Self { timing: Timing::default(), rate: 1.15, pause, late, defect: None }
     }
 
-    /// Clocks whose rates differ by up to 1.02, and pauses of up to 1.7 s between the gate and the
-    /// socket.
+    /// Clocks whose rates differ by up to 1.02, and writes that are up to 1.7 s on their way from the gate
+    /// to the server.
     pub fn paused() -> Self {
         Self { rate: 1.02, pause: Duration::from_millis(1_700), ..Self::skewed() }
+    }
+
+    /// The same, and a write may be on its way for up to `late` more: nothing is promised then.
+    #[must_use]
+    pub fn late(mut self, late: Duration) -> Self {
+        self.late = late;
+        self
     }
 
     /// The same world with a framework that is broken on purpose.

@@ -19,6 +19,8 @@ pub struct Tally {
     pub crashes: u64,
     /// Leases that were given back.
     pub releases: u64,
+    /// Leases that were left to expire, because a write that was given up could still be executed.
+    pub left: u64,
     /// Nodes that stood still for up to 45 s, half of them with some of their clocks.
     pub freezes: u64,
     /// Requests or answers that never arrived.
@@ -39,6 +41,7 @@ impl Tally {
         self.chances += other.chances;
         self.crashes += other.crashes;
         self.releases += other.releases;
+        self.left += other.left;
         self.freezes += other.freezes;
         self.lost += other.lost;
         self.conflicts += other.conflicts;
@@ -60,13 +63,14 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} elections, {} writes ({} refused), {} crashes, {} releases, {} freezes, {} messages \
+            "{} elections, {} writes ({} refused), {} crashes, {} releases, {} left to expire, {} freezes, {} messages \
              lost, {} conflicts; overlapping writes: {}, chances of one: {}; digest {:016x}",
             self.elections,
             self.writes,
             self.refused,
             self.crashes,
             self.releases,
+            self.left,
             self.freezes,
             self.lost,
             self.conflicts,

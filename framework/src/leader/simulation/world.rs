@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
+use super::super::elector::LANDING;
 use super::super::gate::{remaining, worth_sending};
 use super::super::machine::{Answer, Ask, Machine, Manners, Written};
 use super::super::record::ObservedRecord;
@@ -29,13 +30,17 @@ struct Node {
     led: bool,
     /// It is to give the lease back: no new writes.
     drains: bool,
-    /// The end of its last write, as it is told in time.
+    /// When its work has ended: its last write was answered or given up.
     busy_until: u64,
+    /// Until when its gate takes a write for possible that was given up.
+    doubt_until: u64,
 }
 
 struct World {
     rules: Elections,
     entropy: Entropy,
+    /// The rate of the server's clock.
+    rate: f64,
     origin: Instant,
     agenda: Agenda,
     nodes: Vec<Node>,
@@ -58,9 +63,13 @@ impl World {
     fn new(seed: u64, rules: Elections) -> Self {
         let entropy = Entropy::seeded(seed);
         let nodes = 2 + entropy.below(4) as usize;
+        let slowest = 1.0 / rules.rate;
+        let rate = || slowest + (1.0 - slowest) * entropy.unit();
+        let (of_server, of_nodes) = (rate(), [(); 5].map(|()| rate()));
         let mut world = Self {
             rules,
             entropy,
+            rate: of_server,
             origin: Clock::system().now(),
             agenda: Agenda::default(),
             nodes: Vec::new(),
@@ -68,9 +77,7 @@ impl World {
             version: 0,
             oracle: Oracle::new(nodes),
         };
-        for index in 0..nodes {
-            let slowest = 1.0 / rules.rate;
-            let rate = slowest + (1.0 - slowest) * world.entropy.unit();
+        for (index, rate) in of_nodes.into_iter().take(nodes).enumerate() {
             world.nodes.push(Node {
                 machine: world.process(index, 0),
                 life: 0,
@@ -82,6 +89,7 @@ impl World {
                 led: false,
                 drains: false,
                 busy_until: 0,
+                doubt_until: 0,
             });
             world.begin_life(0, index, 2 * SECOND);
         }
@@ -278,16 +286,31 @@ impl World {
             self.oracle.tally.refused += 1;
             return;
         };
-        let left = (left.as_micros() as f64 / self.nodes[node].rate) as u64;
-        let pause = self.random(1 + self.rules.pause.as_micros() as u64);
-        let end = at + pause + left;
-        // Most arrive and end at once; some arrive late, some last as long as they may.
-        let transit = if self.random(8) == 0 { left } else { left.min(20_000) };
-        let begin = at + pause + self.random(transit);
+        self.let_out(at, node, left);
+    }
+
+    /// A write that has `left` of the lease by its node's clock leaves, arrives, and is executed. What the
+    /// server was told counts from the arrival, by the server's clock.
+    fn let_out(&mut self, at: u64, node: usize, left: Duration) {
+        let micros = |time: Duration, rate: f64| (time.as_micros() as f64 / rate) as u64;
+        let told = Duration::from_secs(left.as_secs().max(1));
+        let longest = micros(self.rules.pause + self.rules.late, 1.0);
+        let begin = at + self.random(1 + longest);
+        let end = begin + micros(told, self.rate);
+        // Most end at once; some last as long as they may.
         let quick = begin + 1 + self.random(50_000);
         let until = if self.random(4) == 0 { end } else { quick.min(end) };
-        self.nodes[node].busy_until = self.nodes[node].busy_until.max(until);
         self.push(begin, node, What::Begin { until });
+        let state = &mut self.nodes[node];
+        // No node waits for longer than its lease lasts.
+        let waits_until = at + micros(left, state.rate);
+        let given_up = self.entropy.below(8) == 0;
+        let heard = if given_up { at + self.entropy.below(1 + until - at) } else { until };
+        state.busy_until = state.busy_until.max(heard.min(waits_until));
+        if heard.min(waits_until) < until {
+            let doubt = at + micros(told + self.rules.timing.margin, state.rate);
+            state.doubt_until = state.doubt_until.max(doubt);
+        }
     }
 
     /// Freezes, puts to sleep, crashes, releases, writes the lease, or moves a wall clock.
@@ -340,10 +363,20 @@ impl World {
         self.push(ended, node, What::Release);
     }
 
+    /// The work of a node has ended. What was given up is waited for, unless it takes too long.
     fn release(&mut self, at: u64, node: usize) {
-        if self.nodes[node].machine.held().is_some() {
+        let forgets = [Defect::ReleasedEarly, Defect::DroppedWritesForgotten];
+        let is_careful = self.rules.defect.is_none_or(|defect| !forgets.contains(&defect));
+        let doubt = self.nodes[node].doubt_until;
+        let is_held = self.nodes[node].machine.held().is_some();
+        if is_careful && doubt > at {
+            if doubt <= at + LANDING.as_micros() as u64 {
+                return self.push(doubt, node, What::Release);
+            }
+            self.oracle.tally.left += u64::from(is_held);
+        } else if is_held {
             let wall = self.wall(node, at);
-            if !self.is_broken(Defect::ReleasedEarly) {
+            if is_careful {
                 self.oracle.is_quiet(at, node);
             }
             let ask = self.nodes[node].machine.release(wall);
@@ -366,6 +399,7 @@ impl World {
         state.waiting_for = None;
         state.led = false;
         state.drains = false;
+        (state.busy_until, state.doubt_until) = (0, 0);
         self.begin_life(at + long, node, 1);
     }
 
@@ -380,8 +414,9 @@ impl World {
         if !std::mem::replace(&mut self.nodes[node].led, true) {
             self.oracle.tally.elections += 1;
         }
-        let last = (left.as_micros() as f64 / self.nodes[node].rate) as u64;
-        let pause = self.rules.pause.as_micros() as u64;
-        self.oracle.is_open(at, node, at + last + pause);
+        // The server works on nothing for longer than was left, and its clock may be the slower one.
+        let last = (left.as_micros() as f64 / self.rate.min(self.nodes[node].rate)) as u64;
+        let way = (self.rules.pause + self.rules.late).as_micros() as u64;
+        self.oracle.is_open(at, node, at + last + way);
     }
 }

@@ -1,0 +1,92 @@
+//! What a gate learns of the writes that it let out.
+
+use std::time::Duration;
+
+use super::*;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Lets every write out for 7.5 s, and counts it.
+#[derive(Debug)]
+pub(crate) struct Counting(pub(crate) Flights);
+
+impl WriteGate for Counting {
+    fn admit(&self) -> Result<Option<Duration>, Error> {
+        Ok(Some(Duration::from_millis(7_500)))
+    }
+
+    fn let_out(&self) -> Result<LetOut, Error> {
+        Ok(LetOut::counted(self.admit()?, self.0.begin()))
+    }
+}
+
+/// A client whose writes are counted, with a margin of 2 s.
+fn counted(server: &Arc<Server>) -> (Client, Flights) {
+    let flights = Flights::new(seams().clock, 2 * SECOND);
+    (client(server).gated(Arc::new(Counting(flights.clone()))), flights)
+}
+
+/// For how long a write may be executed that `reply` was the answer to.
+async fn doubt_after(reply: Reply) -> Duration {
+    let (client, flights) = counted(&Server::with([reply]));
+    let _ = client.send(create()).await;
+    let (aloft, doubt) = flights.doubts();
+    assert_eq!(aloft, 0);
+    doubt
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_a_write_that_its_caller_gives_up_may_be_executed_for_what_the_server_was_told() {
+    for server in [Server::with([Reply::Silence]), Server::http2([Reply::Silence])] {
+        let (client, flights) = counted(&server);
+        let given_up = client.seams().clock.within(SECOND, client.send(create())).await;
+        assert!(given_up.is_none());
+        assert!(server.seen()[0].target.ends_with("timeout=7s"), "{:?}", server.seen());
+        // The 7 s that the server was told and the margin, less the second that is over.
+        assert_eq!(flights.doubts(), (0, 8 * SECOND));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_a_write_is_under_way_until_it_is_answered() {
+    let answer = Arc::new(Semaphore::new(0));
+    let (client, flights) = counted(&Server::with([Reply::Later(Arc::clone(&answer))]));
+    let sending = tokio::spawn(async move { client.send(create()).await });
+    tokio::time::sleep(SECOND).await;
+    assert_eq!(flights.doubts(), (1, Duration::ZERO));
+    answer.add_permits(1);
+    sending.await.unwrap().unwrap();
+    assert_eq!(flights.doubts(), (0, Duration::ZERO));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_an_answer_ends_the_doubt_unless_it_leaves_one() {
+    for code in [200, 201, 403, 404, 409, 422, 429] {
+        assert_eq!(doubt_after(Reply::Answer(code, "{}")).await, Duration::ZERO, "{code}");
+    }
+    assert_eq!(doubt_after(Reply::With(503, "retry-after", "1", "")).await, Duration::ZERO);
+    for code in [500, 502, 503, 504] {
+        assert_eq!(doubt_after(Reply::Answer(code, "{}")).await, 9 * SECOND, "{code}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_a_lost_or_late_answer_leaves_the_doubt() {
+    assert_eq!(doubt_after(Reply::Cut).await, 9 * SECOND);
+    // Waited for until the gate's limit, half a second longer than the server was told.
+    assert_eq!(doubt_after(Reply::Silence).await, Duration::from_millis(1_500));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_a_write_that_found_no_connection_and_a_read_leave_no_doubt() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    server.refusals.store(u32::MAX, Ordering::Relaxed);
+    let (client, flights) = counted(&server);
+    client.send(create()).await.unwrap_err();
+    assert_eq!(flights.doubts(), (0, Duration::ZERO));
+    let server = Server::with([Reply::Silence]);
+    let (client, flights) = counted(&server);
+    let given_up = client.seams().clock.within(SECOND, client.send(get())).await;
+    assert!(given_up.is_none());
+    assert_eq!(flights.doubts(), (0, Duration::ZERO));
+}

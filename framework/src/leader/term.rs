@@ -1,0 +1,210 @@
+//! A term of leadership: renewed in the background, from the moment it was won to the moment it is given
+//! back.
+//!
+//! How a term ends decides what others may do next. So its gate closes before anybody hears of the end,
+//! and the lease is given back only when all work has ended and nothing that was written under it can
+//! still be executed. Absent: winning one, which is the campaign's.
+
+use std::sync::Arc;
+
+use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+use tracing::{info, warn};
+
+use super::elector::{Leadership, Shared};
+use super::gate::{LeaseGate, Unheld};
+use super::machine::{Concern, Machine};
+use super::news::News;
+use super::record::ObservedRecord;
+use crate::clock::Mark;
+use crate::metrics::names;
+
+/// Leadership, from its beginning to its end. It renews itself in the background; dropping it stops
+/// that: its gate closes, and the lease is left to expire, as after a crash.
+#[derive(Debug)]
+pub struct Term {
+    task: AbortOnDropHandle<Machine>,
+    finish: CancellationToken,
+    asked: CancellationToken,
+    ending: Ending,
+    /// Given back last.
+    _turn: OwnedSemaphorePermit,
+}
+
+/// Ends a term, however it ends: nothing is written any more, and whoever works is told.
+#[derive(Debug)]
+struct Ending {
+    gate: LeaseGate,
+    lost: CancellationToken,
+    shared: Arc<Shared>,
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.gate.close();
+        self.lost.cancel();
+        let shared = &self.shared;
+        *shared.gate.lock() = None;
+        shared.seams.metrics.set(&names::LEADER, &[&shared.settings.name], 0.0);
+        shared.status.send_if_modified(|status| {
+            let is_leading = *status == Leadership::Leading;
+            if is_leading {
+                *status = Leadership::Candidate { holder: None };
+            }
+            is_leading
+        });
+    }
+}
+
+impl Term {
+    /// The term of a lease that `machine` holds since a request that was about to be sent at `sent`.
+    pub(super) fn begin(
+        shared: &Arc<Shared>,
+        (machine, sent): (Machine, Mark),
+        news: News,
+        turn: OwnedSemaphorePermit,
+    ) -> Self {
+        let shared = Arc::clone(shared);
+        let settings = &shared.settings;
+        let gate = LeaseGate::new(
+            shared.lock.describe(),
+            shared.seams.clock.clone(),
+            settings.timing,
+            sent,
+            shared.flights.clone(),
+        );
+        shared.seams.metrics.set(&names::LEADER, &[&settings.name], 1.0);
+        info!(lease = %shared.lock.describe(), identity = %shared.lock.identity(), "leading");
+        *shared.gate.lock() = Some(gate.clone());
+        shared.status.send_replace(Leadership::Leading);
+        let [lost, finish, asked] = std::array::from_fn(|_| CancellationToken::new());
+        let task = AbortOnDropHandle::new(tokio::spawn({
+            let mut holding = Holding {
+                shared: shared.clone(),
+                machine,
+                news,
+                finish: finish.clone(),
+                asked: asked.clone(),
+            };
+            let lost = lost.clone();
+            let unheld = Unheld { gate: gate.clone(), tell: move || lost.cancel() };
+            async move {
+                holding.run(&unheld.gate).await;
+                drop(unheld);
+                holding.machine
+            }
+        }));
+        tokio::spawn({
+            let shared = shared.clone();
+            async move { shared.event("became leader").await }
+        });
+        Self { task, finish, asked, ending: Ending { gate, lost, shared }, _turn: turn }
+    }
+
+    /// What writes of this term ask first.
+    pub fn gate(&self) -> LeaseGate {
+        self.ending.gate.clone()
+    }
+
+    /// Cancelled when leadership is lost: stop working at once.
+    pub fn lost(&self) -> CancellationToken {
+        self.ending.lost.clone()
+    }
+
+    /// Cancelled when another process [asked](super::LeaderElection::ask) for the lease and this one
+    /// [lends](super::LeaderElection::lend) it: end the work as at a clean stop, then the term, and
+    /// campaign again.
+    pub fn asked(&self) -> CancellationToken {
+        self.asked.clone()
+    }
+
+    /// Ends the term. With `all_ended` (no work of this term runs any more) the Lease is given
+    /// back, so that another replica leads within seconds; without, it is left to expire.
+    ///
+    /// It is left to expire, too, when the server may still execute a write of this process in 2 s: one
+    /// that was sent and then given up by its caller, lost with its connection, or not answered in time.
+    pub async fn end(self, all_ended: bool) {
+        let Self { task, finish, asked: _, ending, _turn } = self;
+        let was_lost = ending.lost.is_cancelled();
+        finish.cancel();
+        let machine = task.await;
+        let shared = Arc::clone(&ending.shared);
+        drop(ending);
+        let lease = shared.lock.describe();
+        let giving_back = async {
+            match machine {
+                Ok(_) if was_lost => {}
+                Ok(_) if !shared.settings.release => {}
+                Ok(mut machine) if all_ended => shared.give_back(&mut machine).await,
+                Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
+                Err(error) => warn!(%lease, %error, "the election's task failed; the lease expires"),
+            }
+        };
+        tokio::join!(giving_back, shared.event("stopped leading"));
+    }
+}
+
+/// What keeps a term going.
+struct Holding {
+    shared: Arc<Shared>,
+    machine: Machine,
+    news: News,
+    finish: CancellationToken,
+    asked: CancellationToken,
+}
+
+impl Holding {
+    /// Renews until leadership is lost or `finish`.
+    async fn run(&mut self, gate: &LeaseGate) {
+        let clock = self.shared.seams.clock.clone();
+        loop {
+            let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
+            let until = clock.after(self.shared.pause().min(left));
+            tokio::select! {
+                biased;
+                () = self.finish.cancelled() => return,
+                told = concern(&self.machine, &mut self.news) => {
+                    if let Some(over) = told {
+                        self.machine.overtaken(&over);
+                    }
+                }
+                () = clock.sleep_until(until) => {}
+            }
+            let is_held = self.machine.held().is_some();
+            if is_held && !self.machine.expire(&clock.mark()) {
+                let left = self.machine.time_left(&clock.mark()).unwrap_or_default();
+                tokio::select! {
+                    biased;
+                    () = self.finish.cancelled() => return,
+                    _ = clock.within(left, self.shared.attempt(&mut self.machine)) => {}
+                }
+                self.machine.expire(&clock.mark());
+            }
+            match (self.machine.held(), self.machine.take_loss()) {
+                (Some(sent), _) => gate.renewed(sent),
+                (None, loss) => {
+                    gate.close();
+                    self.shared.tell_loss(loss);
+                    return;
+                }
+            }
+            if self.machine.is_asked() && !self.asked.is_cancelled() {
+                info!(lease = %self.shared.lock.describe(), "another process asks for the lease");
+                self.asked.cancel();
+            }
+        }
+    }
+}
+
+/// Waits for news that a leader must look at; with the record when another holds the lock.
+async fn concern(machine: &Machine, news: &mut News) -> Option<ObservedRecord> {
+    loop {
+        let told = news.next().await;
+        match machine.concern(&told) {
+            Concern::Nothing => {}
+            Concern::Look => return None,
+            Concern::Over => return Some(told),
+        }
+    }
+}
