@@ -286,7 +286,9 @@ impl<C: Reconciler> Context<C> {
 
     /// As [`wrote_own`](Self::wrote_own), for the same object in another form.
     fn wrote_upon<K: Resource>(&self, from: &str, object: &K) {
-        let (begun, to) = (self.object.resource_version(), object.resource_version());
+        // What was not reconciled in this turn is news, whoever writes upon it.
+        let begun = if self.turn.cancel.began_at(from) { from } else { "" };
+        let to = object.resource_version();
         self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
         self.show(object);
     }

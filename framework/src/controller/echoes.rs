@@ -5,10 +5,10 @@
 //! we made of it, to a version that an answer to us carried.
 //!
 //! The watch may be quicker than the answer. The object is woken by its echo then, and the turn that
-//! this leads to is passed over: nothing happened since a reconcile that succeeded but its own writes.
+//! this leads to is passed over: nothing happened since the last reconcile but its own writes. That holds
+//! for one that failed, too, with what it wrote to say so: the object keeps the time of its retry.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use parking_lot::Mutex;
@@ -24,8 +24,17 @@ const KEPT: usize = 16;
 struct Chain {
     /// Versions, each made by us from the one before.
     versions: Vec<String>,
-    /// The reconcile has succeeded; and when the object is to be looked at again.
-    concluded: Option<Option<Instant>>,
+    /// The reconcile is over, and what is to follow.
+    concluded: Option<Concluded>,
+}
+
+/// What follows a reconcile when nothing happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Concluded {
+    /// When the object is to be looked at again, if at all.
+    pub(super) again: Option<Instant>,
+    /// Did it fail?
+    pub(super) has_failed: bool,
 }
 
 /// The objects that we wrote.
@@ -56,26 +65,24 @@ impl Echoes {
         }
     }
 
-    /// The reconcile of `key` has succeeded, and asked to be called again at `again`.
-    pub(super) fn concluded(&self, key: &ObjectKey, again: Option<Instant>) {
+    /// The reconcile of `key` is over. To be told before anybody else can have its key.
+    pub(super) fn concluded(&self, key: &ObjectKey, how: Concluded) {
         let mut chains = self.chains.lock();
         if !chains.is_empty()
             && let Some(chain) = chains.get_mut(key)
         {
-            chain.concluded = Some(again);
+            chain.concluded = Some(how);
         }
     }
 
-    /// Is `version` what the last reconcile of `key`, which has succeeded, made of the one that it was
-    /// called with? Then there is nothing new about it, and what is left of the time after which it
-    /// wanted to be called again.
+    /// Is `version` what the last reconcile of `key`, which is over, made of the one that it was called
+    /// with? Then there is nothing new about it, and this is what was to follow.
     pub(super) fn left_by_us(
         &self,
         key: &ObjectKey,
         version: impl FnOnce() -> Option<String>,
-        now: Instant,
-    ) -> Option<Option<Duration>> {
-        let again = {
+    ) -> Option<Concluded> {
+        let concluded = {
             let chains = self.chains.lock();
             if chains.is_empty() {
                 return None;
@@ -84,11 +91,12 @@ impl Echoes {
         };
         let version = version()?;
         let is_ours = self.chains.lock().get(key).is_some_and(|chain| chain.ends_with(&version));
-        is_ours.then(|| again.map(|again| again.saturating_duration_since(now)))
+        is_ours.then_some(concluded)
     }
 
     /// A write of ours that the API server accepted only on top of `from` made `to`; `begun` is the
-    /// version that is reconciled.
+    /// version that is, or was, reconciled. A write upon one that never was leads from nothing that is
+    /// known.
     pub(super) fn wrote(&self, key: &ObjectKey, begun: &str, (from, to): (&str, &str)) {
         if from == to {
             return;
@@ -137,6 +145,8 @@ impl Chain {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn key() -> ObjectKey {
@@ -201,15 +211,16 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_turn_about_nothing_but_our_own_write_is_known_after_a_success() {
-        let (echoes, now) = (Echoes::default(), Instant::now());
-        let left = |version: &str| echoes.left_by_us(&key(), || Some(version.to_owned()), now);
+    async fn a_turn_about_nothing_but_our_own_write_is_known_when_the_reconcile_is_over() {
+        let echoes = Echoes::default();
+        let left = |version: &str| echoes.left_by_us(&key(), || Some(version.to_owned()));
         echoes.begin(&key(), "10");
         echoes.wrote(&key(), "10", ("10", "11"));
-        assert_eq!(left("11"), None, "it is not known to have succeeded");
-        let again = now + Duration::from_secs(5);
-        echoes.concluded(&key(), Some(again));
-        assert_eq!(left("11"), Some(Some(Duration::from_secs(5))));
+        assert_eq!(left("11"), None, "it is not known to be over");
+        let again = Some(Instant::now() + Duration::from_secs(5));
+        let how = Concluded { again, has_failed: true };
+        echoes.concluded(&key(), how);
+        assert_eq!(left("11"), Some(how));
         assert_eq!(left("10"), None, "the cache is behind: more may come");
         assert_eq!(left("12"), None, "somebody else wrote");
         echoes.begin(&key(), "11");

@@ -64,6 +64,8 @@ struct Row {
     /// The text's hash.
     text: u64,
     gave_up: bool,
+    /// Something happened since then, and it is tried again.
+    is_taken_up: bool,
     /// What its spec was then.
     given_up_at: Option<Stamp>,
     promised: Option<Instant>,
@@ -99,14 +101,16 @@ impl LastErrors {
         let noted = Noted {
             count: before.map_or(0, |before| before.count) + 1,
             is_news: before.is_none_or(|before| before.text != hash),
-            had_given_up: before.is_some_and(|before| before.gave_up),
+            had_given_up: before
+                .is_some_and(|before| before.gave_up && !(before.is_taken_up && before.text != hash)),
             promised: before.and_then(|before| before.promised),
         };
         let (key, gave_up) = (key.clone(), noted.had_given_up);
         let given_up_at = before.and_then(|before| before.given_up_at);
-        let row = Row { count: noted.count, text: hash, gave_up, given_up_at, promised: None };
+        let is_taken_up = before.is_some_and(|before| before.is_taken_up);
+        let (count, text_hash, promised) = (noted.count, hash, None);
+        let row = Row { count, text: text_hash, gave_up, is_taken_up, given_up_at, promised };
         inner.rows.insert(key.clone(), row);
-        let count = noted.count;
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
         noted
     }
@@ -126,11 +130,19 @@ impl LastErrors {
         self.inner.lock().rows.remove(key);
     }
 
+    /// An object that was given up is tried again as if it had not failed so often. If it says something
+    /// else then, and is given up again, that is told again.
+    pub(super) fn takes_up(&self, key: &ObjectKey) {
+        if let Some(row) = self.inner.lock().rows.get_mut(key) {
+            row.is_taken_up = true;
+        }
+    }
+
     /// The object is not retried any more, or only slowly, for as long as this is its spec.
     pub(super) fn gave_up(&self, key: &ObjectKey, stamp: Option<Stamp>) {
         let mut inner = self.inner.lock();
         if let Some(row) = inner.rows.get_mut(key) {
-            (row.gave_up, row.given_up_at) = (true, stamp);
+            (row.gave_up, row.is_taken_up, row.given_up_at) = (true, false, stamp);
         }
         if let Some(entry) = inner.errors.get_mut(key) {
             entry.error.gave_up = true;

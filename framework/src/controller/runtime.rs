@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -75,6 +75,8 @@ pub(super) struct Handle<C: Reconciler> {
     last: Arc<LastErrors>,
     waking: Arc<Waking>,
     attached: OnceLock<Attached>,
+    /// Was there a run before?
+    has_run: AtomicBool,
 }
 
 /// What exists once informers do.
@@ -101,6 +103,7 @@ impl<C: Reconciler> Handle<C> {
             reconciles: Arc::default(),
             last: Arc::default(),
             attached: OnceLock::new(),
+            has_run: AtomicBool::new(false),
         }
     }
 
@@ -198,12 +201,13 @@ impl<C: Reconciler> Handle<C> {
         (worker, tasks)
     }
 
-    /// Keys are worked off until what it returns is dropped. All objects are gone through when the
-    /// queue does not have them all, and when each has a task: those of a run before have ended.
+    /// Keys are worked off until what it returns is dropped. In the first run the queue has all objects,
+    /// unless it dropped some. In later ones all are gone through, as after a start: somebody else may have led
+    /// meanwhile and not come to an end, and each object's task has ended.
     fn open(&self, run: &ControllerRun) -> Opened {
         let feed = &self.attached(&run.informers).feed;
         let (opened, has_dropped) = feed.open();
-        if has_dropped || self.plan.around.task.is_some() {
+        if self.has_run.swap(true, Ordering::SeqCst) || has_dropped {
             let objects = run.informers.informer::<C::Object>().store();
             let keys = objects.keys(&|_| true).into_iter();
             feed.visit(keys.map(|key| (key, Duration::ZERO)).collect(), Reason::STARTED);

@@ -2,16 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use super::applied::Applied;
 use super::attend::Tasks;
 use super::changes::Kept;
 use super::context::{About, Context, Reach};
-use super::echoes::Echoes;
+use super::echoes::{Concluded, Echoes};
 use super::expectations::Whose;
 use super::report::Told;
 use super::runtime::Plan;
@@ -92,9 +90,13 @@ impl<C: Reconciler> Step for ObjectStep<C> {
         })
     }
 
-    fn left_by_us(&self, key: &ObjectKey, now: Instant) -> Option<Option<Duration>> {
+    fn left_by_us(&self, key: &ObjectKey) -> Option<Concluded> {
         let version = || Some(self.store.get(key)?.head().resource_version().to_owned());
-        self.reach.memory.echoes.left_by_us(key, version, now)
+        self.reach.memory.echoes.left_by_us(key, version)
+    }
+
+    fn concluded(&self, key: &ObjectKey, how: Concluded) {
+        self.reach.memory.echoes.concluded(key, how);
     }
 
     fn stamp(&self, key: &ObjectKey) -> Option<Stamp> {
@@ -126,6 +128,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Err(invalid) => return Err(Stopped::Undecodable(self.undecodable(&cached, &invalid))),
         };
         memory.echoes.begin(key, object.resource_version());
+        turn.cancel.begins_at(object.resource_version());
         let whose = Whose { key, uid: object.uid() };
         let now = self.reach.seams.clock.now();
         memory.applied.ledger.begin(whose, &self.reach.informers, now);
@@ -195,10 +198,8 @@ impl<C: Reconciler> ObjectStep<C> {
             tasks.reconciled(cx.begun()).await;
         }
         let clock = &self.reach.seams.clock;
-        self.reach
-            .memory
-            .echoes
-            .concluded(key, action.requeue_after.map(|delay| clock.after(delay)));
+        let again = action.requeue_after.map(|delay| clock.after(delay));
+        self.concluded(key, Concluded { again, has_failed: false });
         Ok(action)
     }
 

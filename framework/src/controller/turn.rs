@@ -1,9 +1,11 @@
 //! One turn of a key: which attempt, and who calls it off.
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use foldhash::fast::FixedState;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{Client, LetOut, WriteGate};
@@ -40,12 +42,30 @@ struct Shared {
     parent: Arc<CancellationToken>,
     token: OnceLock<CancellationToken>,
     state: AtomicU8,
+    /// The version that the turn began with, as a number; 0 while there is none.
+    begun: AtomicU64,
 }
 
 impl Cancel {
     pub(super) fn new(parent: &Arc<CancellationToken>) -> Self {
         let (parent, token) = (Arc::clone(parent), OnceLock::new());
-        Self { shared: Arc::new(Shared { parent, token, state: AtomicU8::new(RUNNING) }) }
+        let (state, begun) = (AtomicU8::new(RUNNING), AtomicU64::new(0));
+        Self { shared: Arc::new(Shared { parent, token, state, begun }) }
+    }
+
+    /// The turn begins with this version of its object.
+    pub(super) fn begins_at(&self, version: &str) {
+        self.shared.begun.store(number(version), Ordering::Relaxed);
+    }
+
+    /// The turn tells of that one, and began with what that began with.
+    pub(super) fn begins_like(&self, other: &Self) {
+        self.shared.begun.store(other.shared.begun.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// Did it begin with this version?
+    pub(super) fn began_at(&self, version: &str) -> bool {
+        self.shared.begun.load(Ordering::Relaxed) == number(version)
     }
 
     /// The token; already cancelled when the turn has ended.
@@ -70,6 +90,11 @@ impl Cancel {
     pub(super) fn at_end(&self) -> Ending {
         Ending { shared: Arc::clone(&self.shared) }
     }
+}
+
+/// A version, to be recognised.
+fn number(version: &str) -> u64 {
+    FixedState::with_seed(0).hash_one(version).max(1)
 }
 
 /// Ends a turn when it is dropped.

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use super::debounce::Quiet;
+use super::echoes::Concluded;
 use super::last::LastErrors;
 use super::meter::{Ended, Meter};
 use super::namespaces::Namespaces;
@@ -64,9 +65,12 @@ pub(super) trait Step: Send + Sync + 'static {
     /// Looks the key up and reconciles it.
     fn run<'a>(&'a self, key: &'a ObjectKey, turn: Turn) -> StepFuture<'a>;
 
-    /// Does the cache show what the last reconcile, which has succeeded, left, and nothing newer? Then
-    /// what is left of the time after which it wanted to be called again.
-    fn left_by_us(&self, key: &ObjectKey, now: Instant) -> Option<Option<Duration>>;
+    /// Does the cache show what the last reconcile, which is over, left, and nothing newer? Then this is
+    /// what was to follow.
+    fn left_by_us(&self, key: &ObjectKey) -> Option<Concluded>;
+
+    /// A reconcile is over, and this is to follow. Told before anybody else can have its key.
+    fn concluded(&self, key: &ObjectKey, how: Concluded);
 
     /// What the object should be, as a number.
     fn stamp(&self, key: &ObjectKey) -> Option<Stamp>;
@@ -168,9 +172,15 @@ impl Worker {
     /// One turn of a key. Returns its work if that is still to be ended, with a verdict.
     async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) -> Option<Work<ObjectKey>> {
         let started = work.taken();
-        if let Some(again_in) = self.left_by_us(&work, reasons, started) {
+        if let Some((again_in, has_failed)) = self.left_by_us(reasons, work.key(), started) {
             // Its own write was told by the watch before it was answered.
-            return Some(work.succeeded(again_in));
+            return match again_in {
+                Some(delay) if has_failed => {
+                    work.retry_after(delay);
+                    None
+                }
+                _ => Some(work.succeeded(again_in)),
+            };
         }
         match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
             Leave::Go => {}
@@ -188,24 +198,25 @@ impl Worker {
             }
         }
         // A burst's reasons are known here alone: a turn that comes back must not lose them.
-        let work = work.because(reasons);
+        let work = work.because(reasons).kept();
         let busy = self.meter.busy();
         let turn = self.a_turn(&work, reasons);
+        let about = turn.cancel.clone();
         let end = self.guarded(work.key(), turn, started).await;
         let took = self.seams.clock.now().saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
         let (ended, left) = match end {
             End::Outcome(Outcome::Failed(failure)) => {
-                (self.fail(work, reasons, (failure, Ended::Error)).await, None)
+                (self.fail(work, &about, (failure, Ended::Error)).await, None)
             }
             End::Panicked(text) => {
                 let failure = Failure::from(format!("the reconciler panicked: {text}"));
-                (self.fail(work, reasons, (failure, Ended::Panic)).await, None)
+                (self.fail(work, &about, (failure, Ended::Panic)).await, None)
             }
             End::TimedOut => {
                 let limit = self.timeout;
                 let failure = Failure::from(format!("the reconcile hit its deadline of {limit:?}"));
-                (self.fail(work, reasons, (failure, Ended::Timeout)).await, None)
+                (self.fail(work, &about, (failure, Ended::Timeout)).await, None)
             }
             End::Outcome(outcome) => self.conclude(work, outcome),
         };
@@ -215,20 +226,22 @@ impl Worker {
     }
 
     /// Is there no reason for this turn but what the last reconcile wrote? Then what is left of the time
-    /// after which that wanted to be called again.
+    /// after which that wanted to be called again, and whether it failed.
     fn left_by_us(
         &self,
-        work: &Work<ObjectKey>,
         reasons: u64,
+        key: &ObjectKey,
         now: Instant,
-    ) -> Option<Option<Duration>> {
-        // A wish to be called again comes with every turn before its time.
-        let (changed, requeue) = (Reason::CHANGED.bit(), Reason::REQUEUE.bit());
-        if work.failures() > 0 || reasons & changed == 0 || reasons & !(changed | requeue) != 0 {
+    ) -> Option<(Option<Duration>, bool)> {
+        // What is to be done later comes with every turn before its time.
+        let changed = Reason::CHANGED.bit();
+        let later = Reason::REQUEUE.bit() | Reason::RETRY.bit();
+        if reasons & changed == 0 || reasons & !(changed | later) != 0 {
             return None;
         }
-        let again_in = self.step.left_by_us(work.key(), now)?;
-        again_in.is_none_or(|delay| !delay.is_zero()).then_some(again_in)
+        let Concluded { again, has_failed } = self.step.left_by_us(key)?;
+        let again_in = again.map(|again| again.saturating_duration_since(now));
+        again_in.is_none_or(|delay| !delay.is_zero()).then_some((again_in, has_failed))
     }
 
     fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {

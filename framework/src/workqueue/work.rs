@@ -118,10 +118,21 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.finish(Verdict::Retry { draw })
     }
 
-    /// As [`retry`](Self::retry), as if it had never failed before.
-    pub(crate) fn retry_anew(self) -> Option<Duration> {
-        let draw = self.queue.entropy.unit();
-        self.finish(Verdict::RetryAnew { draw })
+    /// A number in `[0, 1)`; [`retry_drawn`](Self::retry_drawn) picks by it the delay below the bound.
+    pub(crate) fn draw(&self) -> f64 {
+        self.queue.entropy.unit()
+    }
+
+    /// As [`retry`](Self::retry), with what was drawn for it; or as if it had never failed before.
+    pub(crate) fn retry_drawn(self, draw: f64, is_anew: bool) -> Option<Duration> {
+        self.finish(if is_anew { Verdict::RetryAnew { draw } } else { Verdict::Retry { draw } })
+    }
+
+    /// Dropped without a verdict it comes back at once, for the reasons that it has now, as if nobody had
+    /// taken it: who drops it ends, and the key did not fail. After a panic it still counts as a failure.
+    pub(crate) fn kept(mut self) -> Self {
+        self.verdict = Some(Verdict::Hold(Duration::ZERO));
+        self
     }
 
     /// Failure: the key comes back after `delay`; its backoff does not grow.
@@ -159,7 +170,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
 impl<T: Hash + Eq + Clone> Drop for Work<T> {
     fn drop(&mut self) {
         if self.open {
-            self.queue.finish(self.as_end(self.verdict));
+            let verdict = self.verdict.filter(|_| !std::thread::panicking());
+            self.queue.finish(self.as_end(verdict));
         }
     }
 }

@@ -38,6 +38,16 @@ impl Reconciler for Failing {
             "hangs" => std::future::pending().await,
             "terminal" => Err(Failure::terminal("no such zone")),
             "counts" => Err(format!("try {}", cx.attempt()).into()),
+            "differs" => Err(format!("request {}", self.tries()).into()),
+            "says so" => {
+                let text = format!("request {}", self.tries());
+                cx.set_condition(unmet("Ready", "Own", &text)).await?;
+                Err(text.into())
+            }
+            "slow" => {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                Err("too slow".into())
+            }
             "own" => {
                 cx.set_condition(unmet("Ready", "Own", "says so itself")).await?;
                 Ok(Action::done())
@@ -356,4 +366,69 @@ async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
     let tries = failing.tries();
     assert!((60..80).contains(&tries), "{tries}: ten, and one whenever it is time");
     running.stop.cancel();
+}
+
+/// The watch tells of the write before it is answered.
+#[tokio::test(start_paused = true)]
+async fn c2_what_a_failing_reconcile_writes_does_not_bring_it_back_before_its_backoff() {
+    let mut tries = Vec::new();
+    for (host, tells) in [("fails", false), ("fails", true), ("differs", true), ("says so", false)] {
+        let (world, failing) = (World::start().await, Failing::default());
+        let mut wiring = Wiring::new();
+        if tells {
+            wiring = wiring.outcome_condition("Ready");
+        }
+        let running = start(&world, &failing, wiring, host).await;
+        pass(600).await;
+        tries.push((host, failing.tries()));
+        running.stop.cancel();
+    }
+    let (_, usual) = tries[0];
+    assert!(usual > 10, "{tries:?}");
+    assert!(tries.iter().all(|(_, tries)| tries.abs_diff(usual) <= 5), "{tries:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn c2_being_told_that_it_is_given_up_gives_an_object_no_new_retries() {
+    for (host, at_most) in [("differs", 3), ("terminal", 1)] {
+        let (world, failing) = (World::start().await, Failing::default());
+        let wiring = Wiring::new().retry(RetryPolicy::at_most(2)).outcome_condition("Ready");
+        let running = start(&world, &failing, wiring, host).await;
+        pass(600).await;
+        assert_eq!(failing.tries(), at_most, "{host}");
+        assert!(running.stop().await);
+    }
+}
+
+/// What is written to tell of the failure is written upon the user's change, which nobody has
+/// reconciled.
+#[tokio::test(start_paused = true)]
+async fn a_change_during_a_reconcile_that_fails_is_reconciled_at_once() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let wiring = Wiring::new().outcome_condition("Ready").retry(RetryPolicy::at_most(0));
+    let running = start(&world, &failing, wiring, "slow").await;
+    pass(2).await;
+    assert_eq!(failing.tries(), 1);
+    world.patch("home", json!({ "spec": { "config": "another" } })).await;
+    pass(4).await;
+    assert_eq!(condition(&world, "Ready").await.expect("a condition").1, "ReconcileGaveUp");
+    assert_eq!(failing.tries(), 2, "the change was not reconciled");
+    pass(60).await;
+    assert_eq!(failing.tries(), 2);
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_given_up_again_for_another_reason_is_told_again() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(1)).outcome_condition("Ready");
+    let running = start(&world, &failing, wiring.report_failures(), "differs").await;
+    for n in 1..=3 {
+        pass(60).await;
+        assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), n);
+        assert_eq!(condition(&world, "Ready").await.expect("a condition").1, "ReconcileGaveUp");
+        world.patch("home", json!({ "metadata": { "labels": { "n": n.to_string() } } })).await;
+    }
+    pass(60).await;
+    assert!(running.stop().await);
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use super::Worker;
 use crate::controller::Failure;
+use crate::controller::echoes::Concluded;
 use crate::controller::failure::Retry;
 use crate::controller::last::Noted;
 use crate::controller::meter::Ended;
 use crate::controller::report::Told;
+use crate::controller::turn::Cancel;
 use crate::panics::{caught, panic_text};
 use crate::resource::ObjectKey;
 use crate::workqueue::Work;
@@ -30,9 +32,8 @@ enum Next {
     /// Not before something changes.
     Never,
     After(Duration),
-    Backoff,
-    /// As a first failure: it had been given up, and something happened since.
-    Anew,
+    /// By its backoff; as a first failure, when it had been given up and something happened since.
+    Backoff { delay: Duration, draw: f64, is_anew: bool },
     /// When the backoff has it anyway: it was reconciled earlier because something happened, and that
     /// is no reason to wait longer.
     AsPromised(Duration),
@@ -47,17 +48,14 @@ impl Worker {
     pub(super) async fn fail(
         &self,
         work: Work<ObjectKey>,
-        reasons: u64,
+        about: &Cancel,
         (mut failure, how): (Failure, Ended),
     ) -> Ended {
         self.namespaces.failed(work.key(), &failure);
-        let is_anew = self.is_anew(work.key(), reasons);
+        let is_anew = self.is_anew(work.key(), work.reasons());
         let noted = self.last.note(work.key(), failure.to_string(), self.seams.clock.wall());
         let failures = if is_anew { 1 } else { work.failures().saturating_add(1) };
-        let next = match self.what_next(&failure, failures, noted) {
-            Next::Backoff if is_anew => Next::Anew,
-            next => next,
-        };
+        let next = self.what_next(&failure, (failures, is_anew), (&work, noted));
         failure.gave_up = matches!(next, Next::GiveUp(_));
         let gave_up_now = failure.gave_up && !noted.had_given_up;
         if failure.gave_up || matches!(next, Next::Never) {
@@ -66,35 +64,51 @@ impl Worker {
         if !matches!(next, Next::LostRace) {
             let is_news = noted.is_news || gave_up_now;
             let told = Told { failure: &failure, failures, is_news, gave_up: gave_up_now };
-            self.tell(&work, told, reasons).await;
+            self.tell(&work, told, about).await;
         }
         if gave_up_now {
             self.meter.gave_up();
         }
-        let key = work.key().clone();
-        let is_by_backoff = matches!(next, Next::Backoff | Next::Anew);
-        let (ended, retry_in) = verdict(work, (&failure, failures), next, how);
-        match (retry_in, noted.promised) {
-            (Some(delay), _) if is_by_backoff => {
-                self.last.promise(&key, self.seams.clock.after(delay))
-            }
-            (Some(_), Some(promised)) => self.last.promise(&key, promised),
-            _ => {}
+        self.settle(&work, &next, noted);
+        verdict(work, (&failure, failures), next, how)
+    }
+
+    /// Notes when the object is tried again, before anybody else can have its key.
+    fn settle(&self, work: &Work<ObjectKey>, next: &Next, noted: Noted) {
+        let after = |delay| self.seams.clock.after(delay);
+        let again = match *next {
+            // Who wrote first is news.
+            Next::LostRace => return,
+            Next::Never | Next::GiveUp(None) => None,
+            Next::After(delay) | Next::GiveUp(Some(delay)) => Some(after(delay)),
+            Next::AsPromised(delay) => noted.promised.or_else(|| Some(after(delay))),
+            Next::Backoff { delay, .. } => Some(after(delay)),
+        };
+        if let (Next::AsPromised(_) | Next::Backoff { .. }, Some(again)) = (next, again) {
+            self.last.promise(work.key(), again);
         }
-        ended
+        self.step.concluded(work.key(), Concluded { again, has_failed: true });
     }
 
     /// Had the object been given up, and did something happen since? Its retries are counted from the
     /// start then; when it is its spec that changed, its failures are told anew, too.
     fn is_anew(&self, key: &ObjectKey, reasons: u64) -> bool {
         let Some(stamp) = self.last.given_up(key) else { return false };
+        let is_anew = self.waking.tells_a_change(reasons);
         if stamp != self.step.stamp(key) {
             self.last.begin_anew(key);
+        } else if is_anew {
+            self.last.takes_up(key);
         }
-        self.waking.tells_a_change(reasons)
+        is_anew
     }
 
-    fn what_next(&self, failure: &Failure, failures: u32, noted: Noted) -> Next {
+    fn what_next(
+        &self,
+        failure: &Failure,
+        (failures, is_anew): (u32, bool),
+        (work, noted): (&Work<ObjectKey>, Noted),
+    ) -> Next {
         let now = self.seams.clock.now();
         let left = noted.promised.map_or(Duration::ZERO, |at| at.saturating_duration_since(now));
         match failure.retry {
@@ -102,18 +116,24 @@ impl Worker {
             Retry::After(delay) => Next::After(delay),
             Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
             Retry::Backoff if left > ON_TIME => Next::AsPromised(left),
-            Retry::Backoff if self.retry.bound(failures).is_none() => {
-                // The function is code of users.
-                let delay = || self.then.delay(failure, failures);
-                Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
-            }
-            Retry::Backoff => Next::Backoff,
+            Retry::Backoff => match self.retry.bound(failures) {
+                Some(bound) => {
+                    let draw = work.draw();
+                    Next::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
+                }
+                None => {
+                    // The function is code of users.
+                    let delay = || self.then.delay(failure, failures);
+                    Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())
+                }
+            },
         }
     }
 
     /// Whatever happens while telling changes nothing.
-    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, reasons: u64) {
-        let turn = self.a_turn(work, reasons);
+    async fn tell(&self, work: &Work<ObjectKey>, told: Told<'_>, about: &Cancel) {
+        let turn = self.a_turn(work, work.reasons());
+        turn.cancel.begins_like(about);
         let ending = turn.cancel.at_end();
         let Some(telling) = self.step.failed(work.key(), told, turn) else { return };
         let told = self.seams.clock.within(TELL_LIMIT, caught(telling)).await;
@@ -132,25 +152,24 @@ impl Worker {
     }
 }
 
-/// Logs a failure, and gives the verdict on its key; returns how it ended, and when the backoff has it
-/// again.
+/// Logs a failure, and gives the verdict on its key; returns how it ended.
 fn verdict(
     work: Work<ObjectKey>,
     (failure, failures): (&Failure, u32),
     next: Next,
     how: Ended,
-) -> (Ended, Option<Duration>) {
+) -> Ended {
     let retry_in = match next {
         Next::Never => {
             work.done();
             tracing::error!(error = %failure, "the reconcile failed for good");
-            return (Ended::Terminal, None);
+            return Ended::Terminal;
         }
         Next::LostRace => {
             // The change that was written first is on its way, and wakes the key.
             work.retry_after(RACE_LIMIT);
             tracing::debug!(error = %failure, "somebody else wrote first: waiting to see what");
-            return (how, None);
+            return how;
         }
         Next::GiveUp(again_in) => {
             match again_in {
@@ -158,19 +177,18 @@ fn verdict(
                 None => drop(work.retry()),
             }
             tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
-            return (how, None);
+            return how;
         }
         Next::After(delay) => {
             work.retry_after(delay);
             tracing::warn!(error = %failure, failures, retry_in = ?delay, "the reconcile failed");
-            return (how, None);
+            return how;
         }
         Next::AsPromised(delay) => {
             work.retry_after(delay);
             Some(delay)
         }
-        Next::Backoff => work.retry(),
-        Next::Anew => work.retry_anew(),
+        Next::Backoff { draw, is_anew, .. } => work.retry_drawn(draw, is_anew),
     };
     match how {
         Ended::Panic | Ended::Timeout => {
@@ -178,5 +196,5 @@ fn verdict(
         }
         _ => tracing::warn!(error = %failure, failures, ?retry_in, "the reconcile failed"),
     }
-    (how, retry_in)
+    how
 }

@@ -82,9 +82,11 @@ impl Step for Script {
         })
     }
 
-    fn left_by_us(&self, _: &ObjectKey, _: tokio::time::Instant) -> Option<Option<Duration>> {
+    fn left_by_us(&self, _: &ObjectKey) -> Option<Concluded> {
         None
     }
+
+    fn concluded(&self, _: &ObjectKey, _: Concluded) {}
 
     fn stamp(&self, _: &ObjectKey) -> Option<Stamp> {
         None
