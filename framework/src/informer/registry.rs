@@ -457,17 +457,18 @@ impl InformerRegistry {
     }
 
     /// Has those of these kinds looked for that were not there. Tells which of their caches do not show
-    /// a whole list yet.
+    /// a whole list yet; of optional ones, those that are absent.
     pub(crate) fn seek(&self, resources: &BTreeSet<String>) -> Vec<String> {
-        let of_these = |core: &Arc<Core>| resources.contains(&core.store.info().group_resource());
-        let missing =
-            self.cores().into_iter().filter(of_these).filter(|core| !core.status().synced);
-        missing
-            .map(|core| {
+        let mut missing = Vec::new();
+        for core in self.cores() {
+            let status = core.status();
+            let is_missing = !status.synced && (!status.is_optional || status.is_absent);
+            if is_missing && resources.contains(&status.info.group_resource()) {
                 core.scopes.iter().for_each(|scope| scope.status.nudge());
-                core.name.clone()
-            })
-            .collect()
+                missing.push(status.name);
+            }
+        }
+        missing
     }
 
     fn cores(&self) -> Vec<Arc<Core>> {

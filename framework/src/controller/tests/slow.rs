@@ -28,7 +28,7 @@ impl Gate {
 
 /// On the machine's clock: something blocks a thread.
 async fn until(what: &str, met: impl Fn() -> bool) {
-    let began = std::time::Instant::now();
+    let began = tokio::time::Instant::now();
     while !met() {
         assert!(began.elapsed() < Duration::from_secs(20), "never: {what}");
         tokio::time::sleep(Duration::from_millis(2)).await;
@@ -72,6 +72,8 @@ async fn g_k2_a_slow_predicate_loses_no_change_however_many_wait() {
     let label = |n: u32| json!({ "metadata": { "labels": { "n": n.to_string() } } });
     world.patch("home", label(0)).await;
     until("the predicate is asked", || gate.reached.load(Ordering::SeqCst) == 1).await;
+    // The first of those that wait is kept.
+    shown(world.patch("home", label(100)).await).await;
     for host in ["x", "a"] {
         shown(world.patch("home", json!({ "spec": { "host": host } })).await).await;
     }
