@@ -219,7 +219,8 @@ impl<C: Reconciler> Context<C> {
         Some(Changes::between(before, self.begun.clone()))
     }
 
-    /// How many reconciles of this object failed in a row before this one.
+    /// How many reconciles of this object failed in a row before this one, those with a
+    /// [delay of their own](super::Failure::retry_after) not counted.
     pub fn attempt(&self) -> u32 {
         self.turn.attempt
     }

@@ -46,7 +46,8 @@ impl Failure {
         Self::new(source.into(), Retry::Never)
     }
 
-    /// To be retried after `delay` instead of the backoff.
+    /// To be retried after `delay` instead of the backoff. Such failures are for what is known to take its
+    /// time: they are not counted, and the object is never given up for them.
     pub fn retry_after(delay: Duration, source: impl Into<BoxError>) -> Self {
         Self::new(source.into(), Retry::After(delay))
     }

@@ -26,7 +26,8 @@ impl RetryPolicy {
         Self { base: Duration::from_millis(5), cap: Duration::from_secs(300), limit: None }
     }
 
-    /// Gives up after `retries` retries in a row: the key rests until something adds it again.
+    /// Gives up after `retries` retries in a row: the key rests until something adds it again. Failures
+    /// with a delay of their own ([`Work::retry_after`](super::Work::retry_after)) are not counted.
     pub fn at_most(retries: u32) -> Self {
         Self { limit: Some(retries), ..Self::forever() }
     }
