@@ -68,13 +68,12 @@ impl<K> Changes<K> {
     }
 
     /// Did anything change at or below `path`, as `spec.replicas`? Names are separated by dots; one
-    /// that contains dots is quoted: `metadata.labels."app.kubernetes.io/name"`.
+    /// that contains dots is quoted: `metadata.labels."app.kubernetes.io/name"`. Lists are compared as a
+    /// whole: a path that leads into one is touched when anything of it changed. The empty path is the
+    /// object.
     pub fn touches(&self, path: &str) -> bool {
-        let names = names(path);
-        let at = |value: &Value| {
-            names.iter().try_fold(value.clone(), |value, name| value.get(name).cloned())
-        };
-        at(&self.values.0) != at(&self.values.1)
+        let names = if path.is_empty() { Vec::new() } else { names(path) };
+        differs_at(Some(&self.values.0), Some(&self.values.1), &names)
     }
 
     /// The paths that changed, each as deep as it goes, in order: `spec.replicas`,
@@ -95,6 +94,21 @@ fn content(raw: &[u8]) -> Value {
         metadata.retain(|name, _| !SERVER_FIELDS.contains(&name.as_str()));
     }
     value
+}
+
+/// Do they differ at that path, or at what on the way has no names?
+fn differs_at(old: Option<&Value>, new: Option<&Value>, names: &[String]) -> bool {
+    let Some((name, rest)) = names.split_first() else { return old != new };
+    // What is absent has nothing inside; a list or a text has no names.
+    let inside = |value: Option<&Value>| match value {
+        None | Some(Value::Null) => Some(None),
+        Some(Value::Object(members)) => Some(members.get(name).cloned()),
+        Some(_) => None,
+    };
+    match (inside(old), inside(new)) {
+        (Some(old), Some(new)) => differs_at(old.as_ref(), new.as_ref(), rest),
+        _ => old != new,
+    }
 }
 
 fn differing(path: &str, old: &Value, new: &Value, paths: &mut Vec<String>) {
@@ -235,6 +249,22 @@ mod tests {
     fn a_path_is_read_as_it_is_written() {
         assert_eq!(names("spec.replicas"), ["spec", "replicas"]);
         assert_eq!(names("metadata.labels.\"a.b/c\""), ["metadata", "labels", "a.b/c"]);
+    }
+
+    #[test]
+    fn a_path_into_a_list_is_touched_when_the_list_changed() {
+        let old = json!({ "spec": { "list": [{ "host": "a" }], "text": "x", "same": 1 } });
+        let new = json!({ "spec": { "list": [{ "host": "b" }], "text": "y", "same": 1 } });
+        let differ = |path: &str| {
+            let names = if path.is_empty() { Vec::new() } else { names(path) };
+            differs_at(Some(&old), Some(&new), &names)
+        };
+        for path in ["", "spec", "spec.list", "spec.list.0.host", "spec.list.host", "spec.text.x"] {
+            assert!(differ(path), "{path}");
+        }
+        for path in ["spec.same", "spec.same.x", "spec.none", "none.at.all"] {
+            assert!(!differ(path), "{path}");
+        }
     }
 
     #[test]

@@ -101,8 +101,9 @@ impl LastErrors {
         let noted = Noted {
             count: before.map_or(0, |before| before.count) + 1,
             is_news: before.is_none_or(|before| before.text != hash),
-            had_given_up: before
-                .is_some_and(|before| before.gave_up && !(before.is_taken_up && before.text != hash)),
+            had_given_up: before.is_some_and(|before| {
+                before.gave_up && !(before.is_taken_up && before.text != hash)
+            }),
             promised: before.and_then(|before| before.promised),
         };
         let (key, gave_up) = (key.clone(), noted.had_given_up);

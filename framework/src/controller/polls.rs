@@ -217,9 +217,14 @@ impl<V: PartialEq + Send + Sync + 'static> Pump for Poller<V> {
         Box::pin(async move {
             loop {
                 let wait = self.wait(&run);
+                let next = async {
+                    // Whoever asks meanwhile is heard afterwards.
+                    run.seams.clock.sleep(self.least(wait)).await;
+                    self.shared.asked.notified().await;
+                };
                 tokio::select! {
                     biased;
-                    () = self.shared.asked.notified() => {}
+                    () = next => {}
                     () = run.seams.clock.sleep(wait) => {}
                 }
                 self.once(&run).await;
@@ -234,12 +239,20 @@ impl<V: PartialEq + Send + Sync + 'static> Poller<V> {
         let interval = self.shared.poll.interval;
         let jitter = |bound| run.seams.entropy.jitter(bound);
         match *self.failures.lock() {
-            0 => interval + jitter(interval / 10),
+            0 => interval.saturating_add(jitter(interval / 10)),
             failures => {
                 let factor = 1_u32.checked_shl(failures - 1).unwrap_or(u32::MAX);
                 let bound = interval.saturating_mul(factor).min(LONGEST_BACKOFF.max(interval));
                 bound / 2 + jitter(bound / 2)
             }
+        }
+    }
+
+    /// The least time until the next poll, whoever asks for it.
+    fn least(&self, wait: Duration) -> Duration {
+        match *self.failures.lock() {
+            0 => SHORTEST.min(wait),
+            _ => wait / 2,
         }
     }
 

@@ -30,7 +30,7 @@ use super::waking::Waking;
 use super::wiring::{Around, Finalizer};
 use super::worker::Worker;
 use super::{Reconciler, RetryPolicy, Unrest};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::events::Recorder;
 use crate::informer::{InformerRegistry, Registration};
 use crate::metrics::names;
@@ -84,6 +84,7 @@ struct Attached {
     queue: WorkQueue<ObjectKey>,
     feed: Feed,
     meter: Meter,
+    informers: InformerRegistry,
     /// Keep the caches going and the keys coming.
     _sources: Vec<Registration>,
     /// The first source that could not be had.
@@ -135,7 +136,8 @@ impl<C: Reconciler> Handle<C> {
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
-            Attached { queue, feed, meter, _sources: sources, refused }
+            let informers = informers.clone();
+            Attached { queue, feed, meter, informers, _sources: sources, refused }
         })
     }
 
@@ -313,7 +315,15 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     }
 
     fn attach(&self, informers: &InformerRegistry) -> Result<(), Error> {
-        let Some(error) = &self.attached(informers).refused else { return Ok(()) };
+        let attached = self.attached(informers);
+        if !attached.informers.is_same(informers) {
+            let text = format!(
+                "controller {} belongs to an operator that ran before; build another one",
+                self.plan.name
+            );
+            return Err(Error::new(ErrorKind::Usage, text));
+        }
+        let Some(error) = &attached.refused else { return Ok(()) };
         let text = format!("controller {} cannot start: {error}", self.plan.name);
         Err(Error::new(error.kind(), text))
     }

@@ -117,7 +117,8 @@ impl Alarm {
             match event {
                 Event::Added { new, .. } => {
                     let delay = self.timer.initial_delay.unwrap_or(self.timer.interval);
-                    let due = later(now, delay + entropy.jitter(self.timer.interval / 10));
+                    let due =
+                        later(now, delay.saturating_add(entropy.jitter(self.timer.interval / 10)));
                     times.forget(new.key());
                     times.set(new.key(), Entry { due, changed: now });
                 }
@@ -174,7 +175,7 @@ impl Alarm {
             } else {
                 rung.push(key.clone());
                 let interval = self.timer.interval;
-                later(now, interval + entropy.jitter(interval / 10))
+                later(now, interval.saturating_add(entropy.jitter(interval / 10)))
             };
             times.set(&key, Entry { due, ..entry });
         }

@@ -98,6 +98,11 @@ impl fmt::Debug for InformerRegistry {
 }
 
 impl InformerRegistry {
+    /// Are both handles of one registry?
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// Informers over `client`; `namespaces` empty means all. Cluster-scoped kinds are always read
     /// whole.
     pub fn new(client: Client, namespaces: Vec<String>) -> Self {

@@ -1,6 +1,7 @@
 //! Could this process have the lock, if nobody else had it?
 //!
-//! A candidate whose lock is refused to it, or is in a namespace that does not exist, waits for ever.
+//! A candidate whose lock is refused to it, cannot be read, or is in a namespace that does not exist, waits
+//! for ever.
 //! It must not be called ready: a roll-out would end the replica that works. An API server that is away
 //! is another matter: it takes nobody out of service.
 
@@ -38,7 +39,11 @@ impl Reach {
     pub(super) fn failed(&self, error: &Error) {
         let is_refusal = matches!(
             error.kind(),
-            ErrorKind::Unauthorized | ErrorKind::Forbidden | ErrorKind::NotFound
+            ErrorKind::Unauthorized
+                | ErrorKind::Forbidden
+                | ErrorKind::NotFound
+                | ErrorKind::Decode
+                | ErrorKind::Invalid
         );
         let mut state = self.0.lock();
         match *state {
@@ -71,7 +76,13 @@ mod tests {
         reach.answered();
         failed(ErrorKind::Connect);
         assert_eq!(reach.trouble(), None, "the API server is away");
-        for kind in [ErrorKind::Unauthorized, ErrorKind::Forbidden, ErrorKind::NotFound] {
+        for kind in [
+            ErrorKind::Unauthorized,
+            ErrorKind::Forbidden,
+            ErrorKind::NotFound,
+            ErrorKind::Decode,
+            ErrorKind::Invalid,
+        ] {
             failed(kind);
             failed(ErrorKind::Connect);
             assert_eq!(reach.trouble(), Some(format!("{kind:?}")));

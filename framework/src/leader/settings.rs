@@ -30,6 +30,8 @@ pub struct LeaderElection {
     pub(super) manners: Manners,
     pub(crate) fence: bool,
     pub(crate) timing: Timing,
+    /// The margin was given, and does not follow from the other durations.
+    has_margin: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,15 @@ impl Default for Timing {
 }
 
 impl Timing {
+    /// The margin that lets clocks differ as much as with the defaults, as far as the other durations leave
+    /// room for it.
+    fn usual_margin(&self) -> Duration {
+        let retry = self.retry_period.checked_mul(6).map_or(Duration::MAX, |six| six / 5);
+        let used = self.renew_deadline.saturating_add(retry);
+        let room = self.lease_duration.saturating_sub(used);
+        (self.lease_duration / 15).saturating_mul(2).min(room).max(Self::default().margin)
+    }
+
     /// How long a success lets its holder write, counted from before it was sent.
     pub(crate) fn validity(&self) -> Duration {
         self.lease_duration.saturating_sub(self.margin)
@@ -123,6 +134,7 @@ impl LeaderElection {
             manners: Manners::default(),
             fence: false,
             timing: Timing::default(),
+            has_margin: false,
         }
     }
 
@@ -200,28 +212,45 @@ impl LeaderElection {
     #[must_use]
     pub fn lease_duration(mut self, duration: Duration) -> Self {
         self.timing.lease_duration = duration;
-        self
+        self.with_usual_margin()
     }
 
     /// How long a leader tries to renew before it gives up; default 10 s.
     #[must_use]
     pub fn renew_deadline(mut self, duration: Duration) -> Self {
         self.timing.renew_deadline = duration;
-        self
+        self.with_usual_margin()
     }
 
     /// Time between two attempts, stretched by up to 20 %; default 2 s.
     #[must_use]
     pub fn retry_period(mut self, duration: Duration) -> Self {
         self.timing.retry_period = duration;
-        self
+        self.with_usual_margin()
     }
 
-    /// How long before the end of the lease writes stop; default 2 s.
+    /// How long before the end of the lease writes stop. Default: 2/15 of the lease duration, as far as
+    /// the renew deadline and the retry period leave room for it, and at least 2 s. It is what
+    /// [clocks may differ](Self::clock_tolerance) by.
     #[must_use]
     pub fn margin(mut self, duration: Duration) -> Self {
         self.timing.margin = duration;
+        self.has_margin = true;
         self
+    }
+
+    fn with_usual_margin(mut self) -> Self {
+        if !self.has_margin {
+            self.timing.margin = self.timing.usual_margin();
+        }
+        self
+    }
+
+    /// By what factor the rates of two clocks may differ before two replicas can write at the same time:
+    /// lease duration / (lease duration - margin), 1.15 with the defaults. Pauses between the question and
+    /// the arrival of a write take from it.
+    pub fn clock_tolerance(&self) -> f64 {
+        self.timing.lease_duration.as_secs_f64() / self.timing.validity().as_secs_f64()
     }
 
     /// Checks that the durations are safe together.

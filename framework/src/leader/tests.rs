@@ -427,6 +427,24 @@ fn mechanism_41_durations_that_could_let_two_lead_are_refused_with_the_rule() {
 }
 
 #[test]
+fn longer_leases_let_clocks_differ_as_much_as_the_default_does() {
+    let of = |lease, renew, retry| {
+        let settings = LeaderElection::new("ops")
+            .lease_duration(Duration::from_secs(lease))
+            .renew_deadline(Duration::from_secs(renew))
+            .retry_period(Duration::from_secs(retry));
+        settings.check().unwrap();
+        let margin = settings.timing.margin.as_millis();
+        (margin, (settings.clock_tolerance() * 1000.0).round() as u64)
+    };
+    assert_eq!(of(15, 10, 2), (2_000, 1_154));
+    assert_eq!(of(60, 15, 5), (8_000, 1_154));
+    assert_eq!(of(137, 107, 20), (6_000, 1_046), "as far as there is room");
+    let own = LeaderElection::new("ops").margin(Duration::from_secs(3));
+    assert_eq!(own.lease_duration(Duration::from_secs(60)).timing.margin, Duration::from_secs(3));
+}
+
+#[test]
 fn two_processes_of_one_pod_name_call_themselves_differently() {
     let settings = LeaderElection::new("ops");
     let a = settings.identity_or_own(&Entropy::seeded(1));

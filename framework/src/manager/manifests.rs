@@ -271,7 +271,7 @@ impl Sheet<'_> {
         });
         // The process must have ended by itself before the kubelet kills it: after the drain come
         // events, the Lease and the caches, about 6 s at the most.
-        let grace = self.manager.drain.as_secs() + 10;
+        let grace = self.manager.drain.as_secs().saturating_add(10).min(i64::MAX as u64);
         self.object(
             "apps/v1",
             "Deployment",

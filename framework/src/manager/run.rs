@@ -220,7 +220,7 @@ impl Operator {
     fn time_left(&self) -> Duration {
         let stopped = *self.stopped.lock();
         let gone = stopped.map_or(Duration::ZERO, |at| self.clock.now().duration_since(at));
-        (self.drain + GRACE).saturating_sub(gone).max(GRACE)
+        self.drain.saturating_add(GRACE).saturating_sub(gone).max(GRACE)
     }
 
     /// Between the first server and the last.

@@ -189,7 +189,8 @@ async fn l8_an_operator_whose_work_was_cut_leaves_the_lease_to_expire() {
 }
 
 #[tokio::test]
-async fn l8_a_drain_that_ends_in_its_last_moment_gives_the_lease_back_however_slow_its_events_are() {
+async fn l8_a_drain_that_ends_in_its_last_moment_gives_the_lease_back_however_slow_its_events_are()
+{
     let bench = Bench::start().await;
     let slow = Fault::new(Do::Delay(Duration::from_millis(1_500))).resource("events").on("create");
     let _slow = bench.cluster.server().faults().add(slow.always());

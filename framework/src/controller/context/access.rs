@@ -80,7 +80,11 @@ impl<C: Reconciler> Context<C> {
         C: Can<verbs::Update, K>,
     {
         let replaced = self.nearby::<K>().replace(object).await?;
-        self.wrote(What::Changed, &replaced);
+        // Accepted on top of the version that it carried alone.
+        match object.resource_version() {
+            from if self.is_own(object) && !from.is_empty() => self.wrote_upon(from, &replaced),
+            _ => self.wrote(What::Changed, &replaced),
+        }
         Ok(replaced)
     }
 
@@ -112,7 +116,8 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// Patches an object near this one.
+    /// Patches an object near this one. A patch of the reconciled object wakes it once more: what the
+    /// patch was made upon is not known. [`patcher`](Self::patcher) does not.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and whatever the API server says.
@@ -158,6 +163,14 @@ impl<C: Reconciler> Context<C> {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Is it the reconciled object, in whatever form?
+    pub(super) fn is_own<K: Resource>(&self, object: &K) -> bool {
+        let kind = K::static_info().map(|info| info.group_resource());
+        kind.is_some_and(|kind| kind == self.reach.info.group_resource())
+            && object.name() == self.key.name()
+            && object.namespace().is_none_or(|namespace| Some(namespace) == self.key.namespace())
     }
 
     /// The key of kind `K` and this name where [`api`](Self::api) looks.

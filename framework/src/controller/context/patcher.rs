@@ -74,7 +74,7 @@ impl<C: Reconciler> Context<C> {
             Some(namespace) => self.reach.client.namespace(namespace).patcher(object),
             None => self.reach.client.all().patcher(object),
         };
-        ContextPatcher { cx: self, patcher, is_own: false }
+        ContextPatcher { cx: self, patcher, is_own: self.is_own(object) }
     }
 }
 

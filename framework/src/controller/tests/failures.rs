@@ -372,7 +372,8 @@ async fn time_that_passes_gives_an_object_that_was_given_up_no_new_retries() {
 #[tokio::test(start_paused = true)]
 async fn c2_what_a_failing_reconcile_writes_does_not_bring_it_back_before_its_backoff() {
     let mut tries = Vec::new();
-    for (host, tells) in [("fails", false), ("fails", true), ("differs", true), ("says so", false)] {
+    for (host, tells) in [("fails", false), ("fails", true), ("differs", true), ("says so", false)]
+    {
         let (world, failing) = (World::start().await, Failing::default());
         let mut wiring = Wiring::new();
         if tells {

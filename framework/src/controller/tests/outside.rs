@@ -175,6 +175,25 @@ async fn a_poll_wakes_those_whose_value_came_changed_or_went() {
     running.stop().await;
 }
 
+/// Each reconcile may ask for one.
+#[tokio::test(start_paused = true)]
+async fn polls_that_are_asked_for_keep_a_distance() {
+    let (world, notes, outside) = (World::start().await, Noting::default(), Outside::default());
+    let polled = outside.poll();
+    let running = world.run(Wiring::<Noting>::new().polls(&polled).build(notes.clone())).await;
+    for (fails, most) in [(false, 11), (true, 4)] {
+        outside.fails.store(fails, Ordering::SeqCst);
+        let before = outside.lists.load(Ordering::SeqCst);
+        for _ in 0..100 {
+            polled.refresh();
+            tokio::time::sleep(SECOND / 10).await;
+        }
+        let lists = outside.lists.load(Ordering::SeqCst) - before;
+        assert!((1..=most).contains(&lists), "{lists} in ten seconds, failing {fails}");
+    }
+    running.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_poll_that_fails_or_hangs_keeps_its_values_and_comes_more_rarely() {
     let (logged, _guard) = Captured::at(tracing::Level::WARN);
@@ -469,4 +488,14 @@ async fn l9_what_was_cut_by_the_end_of_a_term_is_reconciled_in_the_next() {
     let state = handle.state();
     assert_eq!((state.queued, state.working, state.backing_off), (0, 0, 0));
     stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_of_an_operator_that_ended_is_refused_by_the_next_one() {
+    let world = World::start().await;
+    let handle = Wiring::<Noting>::new().build(Noting::default());
+    handle.attach(&InformerRegistry::new(world.client.clone(), vec![])).expect("the first");
+    let again = handle.attach(&InformerRegistry::new(world.client.clone(), vec![]));
+    let text = again.expect_err("it is used up").to_string();
+    assert!(text.contains("build another one"), "{text}");
 }

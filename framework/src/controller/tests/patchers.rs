@@ -92,6 +92,50 @@ async fn what_a_patcher_of_the_context_sent_does_not_wake_its_object() {
     running.stop().await;
 }
 
+/// Labels its site once, in one way or another.
+#[derive(Clone, Default)]
+struct Replacing(Arc<Mutex<Vec<String>>>);
+
+impl Can<verbs::Update, Site> for Replacing {}
+impl Can<verbs::Patch, Site> for Replacing {}
+
+impl Reconciler for Replacing {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
+        self.0.lock().push(cx.reasons().to_string());
+        if site.metadata.labels.is_some() {
+            return Ok(Action::done());
+        }
+        let labels = Some([("by".to_owned(), "us".to_owned())].into());
+        if site.spec.host == "replaces" {
+            let mut site = site.clone();
+            site.metadata.labels = labels;
+            cx.replace(&site).await?;
+        } else {
+            let mut copy = cx.patcher_of(site);
+            copy.metadata.labels = labels;
+            copy.send().await?;
+        }
+        Ok(Action::done())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn c4_what_was_replaced_upon_the_reconciled_version_does_not_wake_its_object() {
+    for host in ["replaces", "patches"] {
+        let (world, replacing) = (World::start().await, Replacing::default());
+        let running = world.run(Wiring::new().build(replacing.clone())).await;
+        world.create("home", host).await;
+        running.settled().await;
+        assert_eq!(*replacing.0.lock(), ["changed"], "{host}");
+        world.patch("home", json!({ "spec": { "config": "x" } })).await;
+        running.settled().await;
+        assert_eq!(replacing.0.lock().len(), 2, "{host}: somebody else's change does");
+        running.stop().await;
+    }
+}
+
 /// The patch is accepted upon a version that nobody has reconciled.
 #[tokio::test(start_paused = true)]
 async fn what_somebody_wrote_before_an_unlocked_patch_is_reconciled() {

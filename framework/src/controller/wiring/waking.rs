@@ -131,7 +131,7 @@ impl<C: Reconciler> Wiring<C> {
 
     /// An object is reconciled once nothing concerned it for `quiet`, and at the latest after `most`:
     /// a burst of changes is one reconcile. What was there at the start, retries, requeues and timers
-    /// are not waited with. Default: nothing is waited for.
+    /// begin no such wait; what comes due during one is part of it. Default: nothing is waited for.
     pub fn debounce(mut self, quiet: Duration, most: Duration) -> Self {
         self.debounce = Some((quiet, most));
         self

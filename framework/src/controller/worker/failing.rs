@@ -33,7 +33,11 @@ enum Next {
     Never,
     After(Duration),
     /// By its backoff; as a first failure, when it had been given up and something happened since.
-    Backoff { delay: Duration, draw: f64, is_anew: bool },
+    Backoff {
+        delay: Duration,
+        draw: f64,
+        is_anew: bool,
+    },
     /// When the backoff has it anyway: it was reconciled earlier because something happened, and that
     /// is no reason to wait longer.
     AsPromised(Duration),

@@ -62,8 +62,8 @@ impl Operator {
         };
         stop.cancel();
         let (drained, ended) = tokio::join!(
-            self.drained(&mut running, limit + more),
-            beside.dismiss(limit + more.min(GRACE))
+            self.drained(&mut running, limit.saturating_add(more)),
+            beside.dismiss(limit.saturating_add(more.min(GRACE)))
         );
         self.vitals.informers.report_invalid(None);
         self.clock.within(GRACE, reporting.join_next()).await;

@@ -117,6 +117,15 @@ async fn s_a_runnable_that_does_not_stop_is_cut_off_at_the_end_of_the_drain() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_drain_without_a_limit_waits_for_what_ends() {
+    let controller = Slow::new(Duration::from_secs(100));
+    let running = operator(&controller).drain(Duration::MAX).start();
+    until_started(&controller).await;
+    running.stop();
+    assert_eq!(running.join().await.unwrap(), Exit::Drained);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_runnable_that_is_done_is_done() {
     let (tries, controller) = (Arc::new(AtomicU32::new(0)), Slow::new(Duration::ZERO));
     let count = Arc::clone(&tries);
