@@ -72,7 +72,10 @@ impl Pump for Resync {
             let (width, parts) = self.parts();
             let hasher = FixedState::with_seed(run.seams.entropy.next_u64());
             for part in (0..parts).cycle() {
-                let due = run.objects.keys(&|key| hasher.hash_one(key) % parts == part);
+                let place = |key: &ObjectKey| {
+                    hasher.hash_one((key.cluster(), key.namespace(), key.name())) % parts
+                };
+                let due = run.objects.keys(&|key| place(key) == part);
                 let due = due.into_iter().map(|key| (key, run.seams.entropy.jitter(width)));
                 run.feed.visit(due.collect(), Reason::RESYNC);
                 run.seams.clock.sleep(width).await;

@@ -71,9 +71,11 @@ impl ObjectKey {
         self.text.get(self.name_at as usize..).unwrap_or_default()
     }
 
-    /// What it is compared by.
-    fn parts(&self) -> (ClusterId, Option<&str>, &str) {
-        (self.cluster, self.namespace(), self.name())
+    /// What it is ordered by; texts are in the order of their bytes.
+    fn parts(&self) -> (ClusterId, Option<&[u8]>, &[u8]) {
+        let (text, name_at) = (self.text.as_bytes(), self.name_at as usize);
+        let namespace = name_at.checked_sub(1).and_then(|end| text.get(..end));
+        (self.cluster, namespace, text.get(name_at..).unwrap_or_default())
     }
 }
 
@@ -102,6 +104,10 @@ impl PartialOrd for ObjectKey {
 
 impl Ord for ObjectKey {
     fn cmp(&self, other: &Self) -> Ordering {
+        if self.cluster == other.cluster && Arc::ptr_eq(&self.text, &other.text) {
+            // Clones; two keys that share a text differ in nothing but the cluster.
+            return Ordering::Equal;
+        }
         self.parts().cmp(&other.parts())
     }
 }

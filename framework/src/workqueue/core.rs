@@ -256,6 +256,7 @@ impl<T: Eq + Clone> Core<T> {
 
     /// The key whose turn it is. Keys that keep failing are passed over while they hold their share
     /// of the workers.
+    #[inline(always)]
     pub(super) fn take(&mut self, now: Duration) -> Option<Taken<T>> {
         if self.eligible() == 0 {
             return None;
@@ -283,6 +284,7 @@ impl<T: Eq + Clone> Core<T> {
 
     /// Ends the work on a key; `reasons` are for its next turn, if the verdict leads to one. `None`
     /// when it was not in work.
+    #[inline(always)]
     pub(super) fn finish(
         &mut self,
         ticket: Ticket,

@@ -365,6 +365,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
 impl<T: Hash + Eq + Clone> Inside<T> {
     /// The key whose turn it is, and now.
+    #[inline(always)]
     fn take(&mut self, now: Duration) -> Option<(Taken<T>, Duration)> {
         let taken = self.core.take(now)?;
         self.tally.waited.add(taken.waited);
@@ -372,6 +373,7 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     }
 
     /// What it returns is to be dropped outside of the lock.
+    #[inline(always)]
     fn finish(&mut self, end: End, now: Duration) -> Option<Finished<T>> {
         let finished = self.core.finish(end.ticket, end.verdict, end.reasons, now)?;
         self.tally.worked.add(finished.worked);
