@@ -138,7 +138,9 @@ impl Term {
                 Ok(_) if !shared.settings.release => {}
                 Ok(mut machine) if all_ended => shared.give_back(&mut machine).await,
                 Ok(_) => warn!(%lease, "work was cut short; the lease is left to expire"),
-                Err(error) => warn!(%lease, %error, "the election's task failed; the lease expires"),
+                Err(error) => {
+                    warn!(%lease, %error, "the election's task failed; the lease expires")
+                }
             }
         };
         tokio::join!(giving_back, shared.event("stopped leading"));
