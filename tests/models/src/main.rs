@@ -47,7 +47,7 @@ mod client {
 
     include!(concat!(env!("OUT_DIR"), "/flights.in"));
 
-    pub use flights::{Flights, LetOut};
+    pub(crate) use flights::{Flights, LetOut};
 
     pub trait WriteGate {
         fn admit(&self) -> Result<Option<Duration>, Error>;

@@ -6,7 +6,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::*;
-use crate::client::{ClientConfig, WriteGate};
+use crate::client::tests::flights::Counting;
+use crate::client::{ClientConfig, Flights, WriteGate};
 use crate::error::Error;
 
 /// Answers with `text` instead of an upgrade, and closes.
@@ -198,6 +199,22 @@ async fn the_write_gate_is_asked_before_connecting_and_before_sending() {
     let started = Instant::now();
     assert_eq!(attempt(2, Some(Duration::from_secs(3))).await, ErrorKind::Ambiguous);
     assert_eq!(started.elapsed(), Duration::from_secs(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn l8_a_command_whose_start_was_given_up_counts_for_the_lease() {
+    let silent = Door::to(|mut io| async move {
+        head(&mut io).await;
+        std::future::pending::<()>().await;
+    });
+    let second = Duration::from_secs(1);
+    let client = silent.client();
+    let flights = Flights::new(client.seams().clock.clone(), 2 * second);
+    let pods = client.gated(Arc::new(Counting(flights.clone()))).namespace::<Pod>("shop");
+    let started = pods.exec("db-0", &["x"], ExecOptions::default());
+    assert!(tokio::time::timeout(second, started).await.is_err());
+    // It had 7.5 s, and there is the margin.
+    assert_eq!(flights.doubts(), (0, Duration::from_millis(8_500)));
 }
 
 #[tokio::test(start_paused = true)]
