@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 
 use super::Invalid;
+use super::blocks::Blocks;
 #[cfg(feature = "cold")]
 use super::cold::Press;
 use super::content::Content;
@@ -39,6 +40,7 @@ pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
     pub(crate) core: Weak<Core>,
     pub(crate) memory: Memory,
+    pub(super) blocks: Blocks,
     pub(super) mode: Mode,
     #[cfg(feature = "cold")]
     pub(super) press: Press,
@@ -50,6 +52,9 @@ pub(crate) struct Home {
     namespace: Mutex<Arc<str>>,
 }
 
+/// What an object takes up beside its key and its content: with the two counters of a shared value.
+const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
+
 impl Home {
     pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
         Self {
@@ -60,10 +65,16 @@ impl Home {
             press: Press::default(),
             heads: Heads::default(),
             memory: Memory::default(),
+            blocks: Blocks::default(),
             shares: Shares::default(),
             serials: AtomicU64::new(0),
             namespace: Mutex::default(),
         }
+    }
+
+    /// Bytes that wait for the next objects.
+    pub(super) fn spare(&self) -> usize {
+        self.memory.free() + self.blocks.len() * BLOCK
     }
 
     /// A namespace's name, shared with the object before if that is in the same.
@@ -92,7 +103,25 @@ impl Object {
         home: &Arc<Home>,
     ) -> Arc<Self> {
         let serial = home.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if let Some(mut block) = home.blocks.take()
+            && let Some(place) = Arc::get_mut(&mut block)
+        {
+            // Of this home it is already.
+            (place.key, place.outline) = (key, outline);
+            (place.content, place.serial) = (content, serial);
+            return block;
+        }
         Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
+    }
+
+    /// Gives an object back that nobody may need any more; somebody who holds it keeps it.
+    pub(super) fn give_back(mut object: Arc<Self>) {
+        let Some(dead) = Arc::get_mut(&mut object) else { return };
+        let home = Arc::clone(&dead.home);
+        home.memory.give_back(dead.content.take_buffer());
+        dead.content = Content::default();
+        dead.outline.plain = None;
+        home.blocks.keep(object);
     }
 
     pub(crate) fn key(&self) -> &ObjectKey {
@@ -141,8 +170,8 @@ impl Object {
 
     /// Bytes that it takes up beside its place in the store.
     pub(crate) fn resident(&self) -> usize {
-        // The two counters of a shared value stand before object and name.
-        let fixed = size_of::<Self>() + 4 * size_of::<usize>() + self.key.name().len();
+        // The two counters of a shared value stand before the name, too.
+        let fixed = BLOCK + 2 * size_of::<usize>() + self.key.name().len();
         fixed + self.content.capacity() + self.outline.heap()
     }
 
