@@ -9,7 +9,7 @@ use windlass_tests::resident::updated;
 
 #[test]
 fn a_compressed_object_updated_by_another_thread_takes_at_most_a_fifth_more() {
-    let store = updated::<Pod>(Representation::Cold, 300.0..1_200.0);
+    let store = updated::<Pod>(Representation::Cold, 300.0..1_400.0);
     let pod = store.list()[0].get().expect("it decodes");
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
     assert_eq!(phase, Some("Running"));

@@ -56,9 +56,14 @@ pub fn base_info<K: Base>() -> Option<ResourceInfo> {
     K::info()
 }
 
-/// What the type of that kind does with what stands at a path.
-pub fn base_reads<K: Base>(path: &[&str]) -> Reads {
-    K::reads(path)
+/// The kind that `V` is a part of.
+pub fn whole_info<V: PartOf>() -> Option<ResourceInfo> {
+    V::Whole::info()
+}
+
+/// What the type of the kind that `V` is a part of does with what stands at a path.
+pub fn whole_reads<V: PartOf>(path: &[&str]) -> Reads {
+    V::Whole::reads(path)
 }
 
 /// The members of one object that are read.

@@ -30,7 +30,7 @@ fn no_serde(attributes: &[Attribute], errors: &mut Errors) {
         let message = "a projection is read and written by this derive alone: say where a field lies by \
                        `#[projection(path = \"spec.nodeName\")]`, and derive neither `Serialize` nor \
                        `Deserialize` beside it";
-        errors.at(attribute.span(), message);
+        errors.at(attribute.path().span(), message);
     }
 }
 

@@ -104,7 +104,7 @@ fn resource(model: &Model) -> TokenStream {
         #[automatically_derived]
         impl ::windlass::resource::Resource for #ident {
             fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
-                #p::base_info::<<Self as #p::PartOf>::Whole>()
+                #p::whole_info::<Self>()
             }
 
             fn metadata(&self) -> &#p::ObjectMeta {
@@ -124,7 +124,7 @@ fn resource(model: &Model) -> TokenStream {
             }
 
             fn kind_reads(__path: &[&str]) -> #p::Reads {
-                #p::base_reads::<<Self as #p::PartOf>::Whole>(__path)
+                #p::whole_reads::<Self>(__path)
             }
         }
     }
