@@ -19,9 +19,12 @@ pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 pub use serde;
 
 pub use projected::{
-    Base, Members, Part, Picks, base_info, picked, read_below, read_metadata, read_nothing,
-    read_part, read_root, shrunk, with_picks, write_part, write_part_option,
+    Base, Members, Part, PartOf, Picks, base_info, picked, read_below, read_metadata, read_nothing,
+    read_part, read_root, shrunk, whole_info, whole_reads, with_picks, write_part,
+    write_part_option,
 };
+
+pub use crate::resource::Reads;
 
 pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
 

@@ -35,8 +35,8 @@ pub mod verbs {
 
 /// `C` may use verb `V` on kind `K`. Derived from `#[controller(can(get Pod))]`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` was not granted this verb on `{K}`",
-    note = "add it to the controller's grants: `#[controller(…, can(get {K}))]`"
+    message = "`{Self}` was not granted `{V}` on `{K}`",
+    note = "add the verb to the controller's grants, in small letters: `Patch` is `#[controller(…, can(patch {K}))]`"
 )]
 pub trait Can<V: verbs::VerbType, K> {}
 

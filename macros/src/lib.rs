@@ -30,7 +30,7 @@ pub fn controller(input: TokenStream) -> TokenStream {
 }
 
 #[doc = include_str!("../docs/projection.md")]
-#[proc_macro_derive(Projection, attributes(projection))]
+#[proc_macro_derive(Projection, attributes(projection, serde))]
 pub fn projection(input: TokenStream) -> TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);
     projection::derive(&input).into()

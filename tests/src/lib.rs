@@ -4,5 +4,7 @@
 pub mod book;
 pub mod chaos;
 pub mod oracle;
+#[cfg(target_os = "linux")]
+pub mod resident;
 pub mod sim;
 pub mod widget;

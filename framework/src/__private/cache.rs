@@ -26,8 +26,13 @@ impl std::fmt::Debug for Cache {
 impl Cache {
     /// An empty cache of kind `K`.
     pub fn of<K: Resource>() -> Self {
+        Self::kept_as::<K>(Representation::default())
+    }
+
+    /// An empty cache of kind `K` that keeps its objects in some form.
+    pub fn kept_as<K: Resource>(representation: Representation) -> Self {
         let info = K::static_info().expect("a kind that its type knows");
-        let mode = store::Mode::of::<K>(Representation::default(), None);
+        let mode = store::Mode::of::<K>(representation, None);
         Self {
             core: store::Core::with_mode(info, Clock::system(), mode, 0),
             run: Run::default(),

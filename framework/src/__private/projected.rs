@@ -9,7 +9,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Error as _, IgnoredAny, MapAc
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::resource::{Resource, ResourceInfo};
+use crate::resource::{OBJECT, Reads, Resource, ResourceInfo};
 
 /// A type that a field of a projection can have.
 #[diagnostic::on_unimplemented(
@@ -29,6 +29,9 @@ impl<T: Serialize + DeserializeOwned> Part for T {}
 pub trait Base {
     /// Of the whole kind.
     fn info() -> Option<ResourceInfo>;
+
+    /// What its type does with what stands at a path.
+    fn reads(path: &[&str]) -> Reads;
 }
 
 #[diagnostic::do_not_recommend]
@@ -36,11 +39,31 @@ impl<K: Resource> Base for K {
     fn info() -> Option<ResourceInfo> {
         K::static_info()
     }
+
+    fn reads(path: &[&str]) -> Reads {
+        K::kind_reads(path)
+    }
+}
+
+/// A projection. The kind's type is named here alone, so that one mistake makes one error.
+pub trait PartOf {
+    /// The type of the whole kind.
+    type Whole: Base;
 }
 
 /// The kind that a projection is a part of.
 pub fn base_info<K: Base>() -> Option<ResourceInfo> {
     K::info()
+}
+
+/// The kind that `V` is a part of.
+pub fn whole_info<V: PartOf>() -> Option<ResourceInfo> {
+    V::Whole::info()
+}
+
+/// What the type of the kind that `V` is a part of does with what stands at a path.
+pub fn whole_reads<V: PartOf>(path: &[&str]) -> Reads {
+    V::Whole::reads(path)
 }
 
 /// The members of one object that are read.
@@ -191,7 +214,7 @@ impl<'de, M: Members<'de>> Visitor<'de> for Below<M> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
+        f.write_str(OBJECT)
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {

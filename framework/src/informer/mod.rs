@@ -18,6 +18,7 @@ mod change;
 mod core;
 mod health;
 mod invalid;
+mod known;
 mod lease;
 mod listener;
 mod mailbox;

@@ -1,9 +1,8 @@
 //! All informers of one operator on one cluster, and the task that keeps them running.
 
-use std::any::TypeId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -11,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::{Core, report};
 use super::invalid::InvalidReport;
+use super::known::{Informers, Known, kept_type};
 use super::lease::Lease;
 use super::options::sorted;
 use super::progress::Synced;
@@ -64,27 +64,6 @@ enum Phase {
     New,
     Running,
     Ended,
-}
-
-#[derive(Default)]
-struct Informers {
-    options: BTreeMap<ResourceInfo, CacheOptions>,
-    /// In the order of their kinds; of one kind, in that in which they were asked for.
-    known: Vec<Known>,
-    /// Made and not yet running.
-    idle: Vec<Arc<Core>>,
-    /// Used for as long as the registry is.
-    pinned: Vec<Arc<Lease>>,
-    is_stopped: bool,
-}
-
-struct Known {
-    info: ResourceInfo,
-    options: CacheOptions,
-    /// The type whose values are kept, where values are.
-    kept: Option<TypeId>,
-    core: Arc<Core>,
-    lease: Weak<Lease>,
 }
 
 impl fmt::Debug for InformerRegistry {
@@ -479,39 +458,6 @@ impl InformerRegistry {
     fn cores(&self) -> Vec<Arc<Core>> {
         let informers = self.inner.informers.lock();
         informers.known.iter().map(|known| Arc::clone(&known.core)).collect()
-    }
-}
-
-/// Values of one type are of no use to another.
-fn kept_type<K: Resource>(options: &CacheOptions) -> Option<TypeId> {
-    let is_kept = options.representation == Representation::Typed || K::projection().is_some();
-    is_kept.then(TypeId::of::<K>)
-}
-
-impl Informers {
-    fn options_of(&self, info: &ResourceInfo) -> CacheOptions {
-        self.options.get(info).cloned().unwrap_or_default()
-    }
-
-    /// A share in the informer of these options, or of those that were set for the kind.
-    fn find<K: Resource>(
-        &self,
-        info: &ResourceInfo,
-        options: Option<&CacheOptions>,
-    ) -> Option<Arc<Lease>> {
-        let default;
-        let options = match options.or_else(|| self.options.get(info)) {
-            Some(options) => options,
-            None => {
-                default = CacheOptions::default();
-                &default
-            }
-        };
-        let kept = kept_type::<K>(options);
-        self.known
-            .iter()
-            .filter(|known| known.info == *info && known.kept == kept && known.options == *options)
-            .find_map(|known| known.lease.upgrade())
     }
 }
 

@@ -4,7 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Resource, ResourceInfo, Whole};
+use super::{Reads, Resource, ResourceInfo, Whole, reads};
 
 /// Any object: metadata typed, the rest as JSON.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -68,6 +68,11 @@ impl Resource for DynamicObject {
             self.kind = info.kind.to_string();
         }
     }
+
+    /// It keeps whatever there is.
+    fn kind_reads(_: &[&str]) -> Reads {
+        Reads::Value
+    }
 }
 
 impl Resource for PartialObject {
@@ -89,5 +94,10 @@ impl Resource for PartialObject {
             self.api_version = info.api_version();
             self.kind = info.kind.to_string();
         }
+    }
+
+    /// What the objects have besides metadata is not known.
+    fn kind_reads(path: &[&str]) -> Reads {
+        if path.first() == Some(&"metadata") { reads::<Self>(path) } else { Reads::Unknown }
     }
 }

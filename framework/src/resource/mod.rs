@@ -3,11 +3,15 @@
 mod dynamic;
 mod info;
 mod key;
+mod reads;
 mod selector;
 
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};
+#[doc(hidden)]
+pub use reads::Reads;
+pub(crate) use reads::{OBJECT, reads};
 pub use selector::{Requirement, Selector};
 
 use std::fmt::Debug;
@@ -49,6 +53,12 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     #[doc(hidden)]
     fn projected() -> &'static [&'static [&'static str]] {
         &[&[]]
+    }
+
+    /// What the type of the whole kind reads at a path: of a projection the type that it is one of.
+    #[doc(hidden)]
+    fn kind_reads(path: &[&str]) -> Reads {
+        reads::<Self>(path)
     }
 }
 

@@ -113,6 +113,20 @@ pub(crate) struct Applied {
     stale: Vec<Sighting>,
 }
 
+/// What was replaced, deleted or dropped is given back, unless somebody was told and still holds it.
+impl Drop for Applied {
+    fn drop(&mut self) {
+        for event in self.events.drain(..) {
+            match event {
+                Event::Added { .. } => {}
+                Event::Updated { old, .. } => Object::give_back(old),
+                Event::Deleted { last, .. } => Object::give_back(last),
+            }
+        }
+        self.stale.drain(..).for_each(|seen| Object::give_back(seen.object));
+    }
+}
+
 impl Applied {
     fn drop_stale(&mut self, seen: Sighting) {
         self.dropped += 1;

@@ -26,6 +26,13 @@ pub(crate) enum Content {
     Cold(Box<Cold>),
 }
 
+/// Nothing.
+impl Default for Content {
+    fn default() -> Self {
+        Self::Compact(Buffer::default())
+    }
+}
+
 impl Content {
     /// The bytes that the outline points into: for uid, resourceVersion and annotations, and for
     /// labels, finalizers and owners.

@@ -108,6 +108,7 @@ impl Core {
         for (object, why) in &done.invalid {
             self.note_invalid(object, self.home.mode.decoded_as(), why);
         }
+        done.came.into_iter().flatten().for_each(Object::give_back);
         #[cfg(feature = "cold")]
         for waited in self.home.press.train() {
             if let Ok(pressed) = self.home.keep(&waited, None, &[]) {

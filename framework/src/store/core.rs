@@ -15,7 +15,7 @@ use super::index::{Evaluator, IndexId};
 use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
 use super::object::{Home, Object};
-use super::outside::{never_read, not_kept};
+use super::outside::refusal;
 use super::own::Unseen;
 use super::reads::Order;
 use super::slots::{Id, parts};
@@ -26,7 +26,7 @@ use super::values::{Part, Plan, Values};
 use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::error::Error;
-use crate::resource::{ClusterId, ObjectKey, ResourceInfo};
+use crate::resource::{ClusterId, ObjectKey, Reads, ResourceInfo};
 use crate::wire::Skim;
 
 /// Deltas applied under one lock: some 50 µs, so that no reader waits for long.
@@ -41,6 +41,13 @@ pub(crate) struct Core {
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
     invalid: Invalids,
+}
+
+/// Blocks hold their home, and the home holds them.
+impl Drop for Core {
+    fn drop(&mut self) {
+        self.home.blocks.close();
+    }
 }
 
 impl Core {
@@ -134,8 +141,8 @@ impl Core {
             objects: state.slots.len(),
             namespaces: state.namespaces.len(),
             payload_bytes: state.payload,
-            resident_bytes: state.resident + structure + self.home.memory.free(),
-            spare_bytes: self.home.memory.free(),
+            resident_bytes: state.resident + structure + self.home.spare(),
+            spare_bytes: self.home.spare(),
             indexes: ready().count(),
             index_values: ready().map(Table::values).sum(),
             index_entries: ready().map(Table::entries).sum(),
@@ -148,20 +155,36 @@ impl Core {
     /// whoever changes them, so it takes one pass over the others.
     ///
     /// # Errors
-    /// What the index is on is never there, or there are objects already of which it was not kept.
+    /// What the index is on is no value, or never there; or there are objects already of which it was
+    /// not kept.
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
+        let built = |state: &State| {
+            let table = state.tables.iter().find(|table| table.id == id);
+            (table.map(|table| table.is_ready), state.slots.len() > 0)
+        };
         // Who asks over and over, and is refused, keeps nobody waiting.
-        if self.has_index(&self.state.read(), id, evaluator)? == Some(true) {
+        let (is_ready, is_late) = built(&self.state.read());
+        if is_ready == Some(true) {
             return Ok(());
         }
+        // It asks the kind's type, which may be a user's code: not under the lock.
+        let refused = |is_late| refusal(&self.home, evaluator, is_late);
+        if is_ready.is_none() {
+            refused(is_late).map_or(Ok(()), Err)?;
+        }
+        let too_late = if is_late { None } else { refused(true) };
         {
             let mut state = self.state.write();
-            match self.has_index(&state, id, evaluator)? {
-                Some(true) => return Ok(()),
-                Some(false) => {}
-                None => state.install(|hasher| Table::new(id, evaluator.clone(), hasher)),
+            match built(&state) {
+                (Some(true), _) => return Ok(()),
+                (Some(false), _) => {}
+                (None, is_late) => {
+                    too_late.filter(|_| is_late).map_or(Ok(()), Err)?;
+                    state.install(|hasher| Table::new(id, evaluator.clone(), hasher));
+                }
             }
         }
+        self.doubt(evaluator);
         let plan = Plan::new([evaluator]);
         let mut from = 0;
         while let Some(objects) = self.objects_from(&mut from) {
@@ -187,27 +210,18 @@ impl Core {
         Ok(())
     }
 
-    /// Is the index there, and ready?
-    ///
-    /// # Errors
-    /// It is not there, and cannot be built.
-    fn has_index(
-        &self,
-        state: &State,
-        id: IndexId,
-        evaluator: &Evaluator,
-    ) -> Result<Option<bool>, Error> {
-        let table = state.tables.iter().find(|table| table.id == id);
-        if let (None, Evaluator::Path(path)) = (table, evaluator) {
-            let mode = &self.home.mode;
-            if mode.never_has(path) {
-                return Err(never_read(&self.home.info, path));
-            }
-            if state.slots.len() > 0 && !mode.may_have(path) {
-                return Err(not_kept(&self.home.info, path));
-            }
+    /// Says so when a new index is on a field that no object has, as far as the kind's type knows.
+    fn doubt(&self, evaluator: &Evaluator) {
+        if let Evaluator::Path(path, reads) = evaluator
+            && reads(path) == Reads::Nothing
+        {
+            tracing::warn!(
+                resource = %self.home.info, path = path.join("."),
+                "the type of the kind has no field where this index looks; unless API servers know more \
+                 fields than the type does, the path is misspelt and the index finds nothing: its names \
+                 are those of the JSON"
+            );
         }
-        Ok(table.map(|table| table.is_ready))
     }
 
     /// Some objects, from a place on; `None` when there are no more places.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::object::Object;
 use super::shares::Decoded;
-use crate::resource::Resource;
+use crate::resource::{Reads, Resource};
 
 /// A value that an index can hold: compared by its text.
 pub trait IndexValue: Display + Send + Sync + 'static {}
@@ -45,11 +45,18 @@ impl<K, V> Copy for Source<K, V> {}
 impl<K, V: IndexValue> Index<K, V> {
     /// An index on a field path, such as `&["spec", "host"]`: what `#[index(…)]` generates. Names
     /// are those of the JSON. Objects without the field, or with null there, are not found by it.
+    ///
+    /// The path ends at a value, or at a list of values. An empty path, or one that ends at an object,
+    /// could find nothing: the store refuses it ([`Store::ensure_index`](super::Store::ensure_index)).
+    /// A field that the kind's type does not have is indexed all the same, as the bytes may have it;
+    /// the log has one warning then, because most such paths are misspelt.
     pub const fn on_path(name: &'static str, path: &'static [&'static str]) -> Self {
         Self { name, source: Source::Path(path, PhantomData) }
     }
 
-    /// An index on what `values` returns. An object that does not decode has no values.
+    /// An index on what `values` returns. An object that does not decode has no values, and neither
+    /// has a field that was not kept: `values` sees an object without it, so an index on what a
+    /// projection or [`Metadata`](super::Representation::Metadata) leaves out finds nothing.
     pub const fn new(name: &'static str, values: fn(&K) -> Vec<V>) -> Self {
         Self { name, source: Source::Function(values) }
     }
@@ -70,7 +77,7 @@ impl<K: Resource, V: IndexValue> Index<K, V> {
 
     pub(crate) fn evaluator(&self) -> Evaluator {
         match self.source {
-            Source::Path(path, _) => Evaluator::Path(path),
+            Source::Path(path, _) => Evaluator::Path(path, K::kind_reads),
             Source::Function(function) => {
                 Evaluator::Function(Arc::new(ByFunction { name: self.name, function }))
             }
@@ -88,8 +95,8 @@ pub(crate) enum IndexId {
 /// How an index's values are computed.
 #[derive(Clone)]
 pub(crate) enum Evaluator {
-    /// The scalars at a field path.
-    Path(&'static [&'static str]),
+    /// The scalars at a field path; and what the kind's type says of such a path.
+    Path(&'static [&'static str], fn(&[&str]) -> Reads),
     /// User code.
     Function(Arc<dyn Evaluate>),
 }

@@ -7,10 +7,12 @@
 
 use std::any::{Any, TypeId};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use parking_lot::Mutex;
 
 use super::content::Content;
 use super::memory::Buffer;
@@ -18,8 +20,8 @@ use super::mode::{Representation, Transform};
 use super::object::{Home, Object};
 use super::outside::{Fields, Outside};
 use super::part::Selection;
-use super::values::Plan;
-use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt, ResourceInfo};
+use super::values::{Path, Plan};
+use crate::resource::{ClusterId, ObjectKey, Reads, Resource, ResourceExt, ResourceInfo, reads};
 use crate::wire::{Skim, object_at_path};
 
 /// How a store keeps its objects.
@@ -29,6 +31,8 @@ pub(crate) struct Mode {
     pub(crate) transform: Option<Transform>,
     /// Whose they are: it stands in their keys.
     pub(crate) cluster: ClusterId,
+    /// Where a projection looks and the kind's type has no field.
+    misread: Vec<Path>,
 }
 
 #[derive(Clone, Default)]
@@ -42,12 +46,16 @@ enum Form {
 }
 
 /// The type that is kept.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Decoded {
     decode: fn(&Object) -> Result<Shared, String>,
     of: TypeId,
     /// What it has of an object.
     fields: Fields,
+    /// Does a value at this path outlive the decoding?
+    keeps: fn(&[&str]) -> bool,
+    /// What it has said: it is asked once for each path.
+    kept: Arc<Mutex<BTreeMap<Path, bool>>>,
 }
 
 /// A decoded value of whatever type.
@@ -69,7 +77,7 @@ impl Mode {
             Representation::Metadata => Form::Metadata,
             Representation::Cold => Form::Cold,
         };
-        Self { form, transform, cluster: ClusterId::default() }
+        Self { form, transform, cluster: ClusterId::default(), misread: misread::<K>() }
     }
 
     /// Of that cluster.
@@ -84,12 +92,12 @@ impl Mode {
     }
 
     /// Can a value be kept that was at this path?
-    pub(super) fn may_have(&self, path: &[&str]) -> bool {
+    pub(super) fn may_have(&self, path: Path) -> bool {
         match &self.form {
             Form::Compact | Form::Cold => true,
             Form::Metadata => path.first() == Some(&"metadata"),
             Form::Part(selection) => selection.fields.may_have(path),
-            Form::Decoded(decoded) => decoded.fields.may_have(path),
+            Form::Decoded(decoded) => decoded.fields.may_have(path) && decoded.keeps(path),
         }
     }
 
@@ -100,10 +108,10 @@ impl Mode {
     }
 
     /// Is every value kept that was at this path?
-    pub(super) fn has(&self, path: &[&str]) -> bool {
+    pub(super) fn has(&self, path: Path) -> bool {
         match &self.form {
             Form::Part(selection) => selection.fields.has(path),
-            Form::Decoded(decoded) => decoded.fields.has(path),
+            Form::Decoded(decoded) => decoded.fields.has(path) && decoded.keeps(path),
             _ => true,
         }
     }
@@ -135,8 +143,16 @@ impl Mode {
         }
     }
 
-    /// Says so when it is cold without the feature for it.
+    /// Says so when it is cold without the feature for it, and when a projection looks where nothing is.
     pub(super) fn warn(&self, info: &ResourceInfo) {
+        for path in &self.misread {
+            tracing::warn!(
+                resource = %info, path = path.join("."),
+                "the type of the kind has no field where a projection looks; unless API servers know more \
+                 fields than the type does, the path is misspelt and the field absent in every object: its \
+                 names are those of the JSON"
+            );
+        }
         if cfg!(not(feature = "cold")) && matches!(self.form, Form::Cold) {
             tracing::warn!(
                 resource = %info,
@@ -165,8 +181,43 @@ impl Decoded {
             without_slack(value.metadata_mut());
             Ok(Arc::new(value))
         };
-        Self { decode, of: TypeId::of::<K>(), fields: Fields(fields) }
+        Self {
+            decode,
+            of: TypeId::of::<K>(),
+            fields: Fields(fields),
+            keeps: keeps::<K>,
+            kept: Arc::default(),
+        }
     }
+
+    fn keeps(&self, path: Path) -> bool {
+        let known = self.kept.lock().get(path).copied();
+        known.unwrap_or_else(|| {
+            // Not under the lock: the type's code may be a user's.
+            let keeps = (self.keeps)(path);
+            self.kept.lock().insert(path, keeps);
+            keeps
+        })
+    }
+}
+
+/// The paths of a projection that the type of the whole kind does not read.
+fn misread<K: Resource>() -> Vec<Path> {
+    let fields = if K::projection().is_some() { K::projected() } else { &[] };
+    fields.iter().copied().filter(|path| K::kind_reads(path) == Reads::Nothing).collect()
+}
+
+/// Is a value at this path kept in a decoded `K`? What cannot be told is not.
+fn keeps<K: Resource>(path: &[&str]) -> bool {
+    let reads = match (path.split_first(), K::projection()) {
+        // Of the metadata its fields say all there is.
+        (Some((&"metadata", _)), Some(_)) => Reads::Value,
+        // Every type has them so, also one that cannot be asked.
+        (Some((&"metadata", rest)), None) => reads::<ObjectMeta>(rest),
+        (_, Some(_)) => reads::<K>(path),
+        (_, None) => K::kind_reads(path),
+    };
+    reads == Reads::Value
 }
 
 /// serde makes room for four elements where one is.

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::resource::{ObjectKey, Resource};
 
 mod apply;
+mod blocks;
 #[cfg(feature = "cold")]
 mod cold;
 mod content;

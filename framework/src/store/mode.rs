@@ -32,9 +32,9 @@ pub enum Representation {
     #[default]
     Compact,
     /// The value decoded once, when it comes, and kept: for small kinds that are read on every event.
-    /// The bytes are dropped. Fields that the type does not have are not kept, and an index on one
-    /// finds what came after it was added. Not for many objects, and hardly for large ones: a decoded
-    /// Pod is seven times its JSON, and lists keep the room that serde made for them.
+    /// The bytes are dropped. Fields that the type does not have are not kept, and an index on one has
+    /// to be declared before the first list. Not for many objects, and hardly for large ones: a
+    /// decoded Pod is seven times its JSON, and lists keep the room that serde made for them.
     Typed,
     /// `metadata` only, for kinds that are looked up by name, label or owner. Asks the server for
     /// metadata only. The rest of an object reads as if it were absent: use

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use super::Invalid;
+use super::blocks::Blocks;
 #[cfg(feature = "cold")]
 use super::cold::Press;
 use super::content::Content;
@@ -37,6 +38,7 @@ pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
     pub(crate) core: Weak<Core>,
     pub(crate) memory: Memory,
+    pub(super) blocks: Blocks,
     pub(super) mode: Mode,
     #[cfg(feature = "cold")]
     pub(super) press: Press,
@@ -45,6 +47,9 @@ pub(crate) struct Home {
     shares: Shares,
     serials: AtomicU64,
 }
+
+/// What an object takes up beside its key and its content: with the two counters of a shared value.
+const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
 
 impl Home {
     pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
@@ -56,9 +61,15 @@ impl Home {
             press: Press::default(),
             heads: Heads::default(),
             memory: Memory::default(),
+            blocks: Blocks::default(),
             shares: Shares::default(),
             serials: AtomicU64::new(0),
         }
+    }
+
+    /// Bytes that wait for the next objects.
+    pub(super) fn spare(&self) -> usize {
+        self.memory.free() + self.blocks.len() * BLOCK
     }
 }
 
@@ -78,7 +89,25 @@ impl Object {
         home: &Arc<Home>,
     ) -> Arc<Self> {
         let serial = home.serials.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        if let Some(mut block) = home.blocks.take()
+            && let Some(place) = Arc::get_mut(&mut block)
+        {
+            // Of this home it is already.
+            (place.key, place.outline) = (key, outline);
+            (place.content, place.serial) = (content, serial);
+            return block;
+        }
         Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
+    }
+
+    /// Gives an object back that nobody may need any more; somebody who holds it keeps it.
+    pub(super) fn give_back(mut object: Arc<Self>) {
+        let Some(dead) = Arc::get_mut(&mut object) else { return };
+        let home = Arc::clone(&dead.home);
+        home.memory.give_back(dead.content.take_buffer());
+        dead.content = Content::default();
+        dead.outline.plain = None;
+        home.blocks.keep(object);
     }
 
     pub(crate) fn key(&self) -> &ObjectKey {
@@ -127,10 +156,10 @@ impl Object {
 
     /// Bytes that it takes up beside its place in the store.
     pub(crate) fn resident(&self) -> usize {
-        // The two counters of a shared value stand before object and key.
+        // The two counters of a shared value stand before the key's text, too.
         let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
         let key = key + self.key.name().len();
-        let fixed = size_of::<Self>() + 4 * size_of::<usize>() + key;
+        let fixed = BLOCK + 2 * size_of::<usize>() + key;
         fixed + self.content.capacity() + self.outline.heap()
     }
 

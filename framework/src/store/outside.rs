@@ -7,11 +7,12 @@
 //! An index that comes when objects are there already would find nothing of what was not kept: it is
 //! refused. Not here: the kept value itself (`keep`).
 
+use super::index::Evaluator;
 use super::keep::Mode;
-use super::object::Object;
+use super::object::{Home, Object};
 use super::values::{Path, Plan};
 use crate::error::{Error, ErrorKind};
-use crate::resource::ResourceInfo;
+use crate::resource::Reads;
 use crate::wire::object_at_path;
 
 /// The paths of a type's fields; the empty path is everything.
@@ -136,20 +137,22 @@ fn written(entries: &[(Path, String)]) -> Vec<u8> {
     serde_json::to_vec(entries).unwrap_or_default()
 }
 
-/// An index on `path` is asked for, and only metadata are read.
-pub(super) fn never_read(info: &ResourceInfo, path: &[&str]) -> Error {
-    let path = path.join(".");
-    let text = format!(
-        "cannot build an index of {info} on {path}: only the metadata of its objects are read; choose another representation for the kind, or index a field of the metadata"
-    );
-    Error::new(ErrorKind::Usage, text)
-}
-
-/// An index on `path` is asked for too late.
-pub(super) fn not_kept(info: &ResourceInfo, path: &[&str]) -> Error {
-    let path = path.join(".");
-    let text = format!(
-        "cannot build an index of {info} on {path}: objects are cached already, and this field was not kept of them; add it to the projection, or declare the index before the cache starts (Wiring::index, Store::ensure_index)"
-    );
-    Error::new(ErrorKind::Usage, text)
+/// Why an index cannot be built; `is_late` says whether there are objects already. It asks the kind's
+/// type, which may be a user's code: never call it under a lock.
+pub(super) fn refusal(home: &Home, index: &Evaluator, is_late: bool) -> Option<Error> {
+    let Evaluator::Path(path, reads) = *index else { return None };
+    let why = if path.is_empty() {
+        "its path is empty; name the field, such as `&[\"spec\", \"nodeName\"]`"
+    } else if home.mode.never_has(path) {
+        "only the metadata of its objects are read; choose another representation for the kind, or index a field of the metadata"
+    } else if reads(path) == Reads::Object {
+        "an object stands there, which has no value to be found by; name a field below it, or use a function (Index::new)"
+    } else if is_late && !home.mode.may_have(path) {
+        "objects are cached already, and this field was not kept of them, or their type cannot tell; add it to the type that the kind is read as, or declare the index before the cache starts (Wiring::index, Store::ensure_index)"
+    } else {
+        return None;
+    };
+    let (info, path) = (&home.info, path.join("."));
+    let text = format!("cannot build an index of {info} on `{path}`: {why}");
+    Some(Error::new(ErrorKind::Usage, text))
 }

@@ -22,7 +22,8 @@ pub struct StoreStats {
     /// Bytes that objects, keys, indexes and spare buffers take up, without what the allocator adds:
     /// compare it with [`payload_bytes`](Self::payload_bytes).
     pub resident_bytes: usize,
-    /// Bytes of buffers that wait for their next use; at most 1 MiB or a sixteenth of the payload.
+    /// Bytes of buffers and objects that wait for their next use; at most 1.2 MiB or a sixteenth of the
+    /// payload.
     pub spare_bytes: usize,
     /// Indexes, without that by namespace.
     pub indexes: usize,

@@ -153,7 +153,7 @@ mod tests {
         fn new() -> Self {
             let hasher = Hasher::new(1);
             let info = ResourceInfo::of::<ConfigMap>();
-            let evaluator = Evaluator::Path(&["x"]);
+            let evaluator = Evaluator::Path(&["x"], |_| crate::resource::Reads::Value);
             Self {
                 home: Arc::new(Home::new(info, Weak::new(), Mode::default())),
                 slots: Slots::new(hasher),

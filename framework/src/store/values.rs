@@ -47,7 +47,7 @@ impl Plan {
         let mut plan = Self::default();
         for (index, evaluator) in evaluators.into_iter().enumerate() {
             match evaluator {
-                Evaluator::Path(path) => {
+                Evaluator::Path(path, _) => {
                     plan.paths.add(path, index);
                     plan.declared.push((index, path));
                 }

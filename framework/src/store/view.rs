@@ -141,11 +141,12 @@ impl<K: Resource> Store<K> {
     /// meanwhile.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the index is on a field path outside of
-    /// `metadata` and only metadata are read; and when objects are there already and the field was
-    /// not kept of them, as a projection does not have it. Declared before the first list, an index
-    /// of a projection may be on any field. Not refused is a late index on a field that the type of a
-    /// [`Typed`](super::Representation::Typed) kind lacks: it finds what comes after it.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) when the index is on an empty path or on one that
+    /// ends at an object; on a field path outside of `metadata` and only metadata are read; and when
+    /// objects are there already and the field was not kept of them, as a projection, or the type of a
+    /// [`Typed`](super::Representation::Typed) kind, does not have it. Of a `Typed` kind that is asked of
+    /// the type; one that cannot say (`flatten`, `untagged`) counts as without the field. Declared
+    /// before the first list, an index may be on any field.
     pub fn ensure_index<V: IndexValue>(&self, index: Index<K, V>) -> Result<(), Error> {
         self.core.ensure_index(index.id(), &index.evaluator())
     }

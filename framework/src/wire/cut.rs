@@ -1,6 +1,7 @@
 //! Takes members out of an object's bytes, without parsing them or what stays.
 
-use super::scan::{Cursor, Malformed, elements, members, skip_space};
+use super::members::{Cursor, elements, members};
+use super::scan::{Malformed, skip_space};
 
 /// Arrays in arrays and objects in objects that are looked into.
 const MOST_DEPTH: usize = 64;

@@ -9,7 +9,8 @@ use memchr::memchr;
 
 use super::carry::{Carry, MAX_PIECE, Part};
 use super::marks::{BLOCK, Spread, braces};
-use super::scan::{Malformed, is_space, members, object_at_path, skip_space, text};
+use super::members::{members, object_at_path, text};
+use super::scan::{Malformed, is_space, skip_space};
 use super::skim::Skim;
 use super::status::excerpt;
 use crate::error::ApiStatus;

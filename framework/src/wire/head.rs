@@ -9,7 +9,7 @@
 
 use std::fmt;
 
-use super::scan::{Cursor, Elements, Member, members, text};
+use super::members::{Cursor, Elements, Member, members, text};
 
 /// A part of an object's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,7 +15,8 @@ use serde::de::{
     Visitor,
 };
 
-use super::scan::{Cursor, skip_space};
+use super::members::Cursor;
+use super::scan::skip_space;
 
 type Error = serde_json::Error;
 

@@ -1,7 +1,8 @@
 //! Splits the body of a LIST into its items while it streams; holds one unfinished item at most.
 
 use super::carry::{Carry, Part};
-use super::scan::{Malformed, ValueScan, is_space, object_at_path, text};
+use super::members::{object_at_path, text};
+use super::scan::{Malformed, ValueScan, is_space};
 
 /// What stands beside the items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

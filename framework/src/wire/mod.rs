@@ -11,6 +11,7 @@ mod head;
 pub(crate) mod lean;
 mod list;
 mod marks;
+mod members;
 mod only;
 mod paths;
 mod scan;
@@ -24,10 +25,10 @@ pub use frame::{EventType, Frame, FrameDecoder};
 pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
+pub(crate) use members::path_at;
 pub(crate) use only::Only;
 pub(crate) use paths::{PathTree, Scalar, values_at};
 pub use scan::Malformed;
-pub(crate) use scan::path_at;
 pub(crate) use skim::Skim;
 
 #[cfg(test)]

@@ -6,7 +6,8 @@
 
 use memchr::memchr;
 
-use super::scan::{Cursor, Malformed};
+use super::members::Cursor;
+use super::scan::Malformed;
 
 /// Which members are kept.
 #[derive(Debug)]

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use super::head::{Outline, Span};
-use super::scan::{Cursor, Elements, text, value_end};
+use super::members::{Cursor, Elements, text};
+use super::scan::value_end;
 
 /// Paths through an object, each with a number.
 #[derive(Debug, Default)]

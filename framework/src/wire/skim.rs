@@ -6,7 +6,8 @@ use memchr::{memchr, memmem};
 use serde::Deserialize;
 
 use super::head::{Outline, Plain, PlainOwner, Revision, Span};
-use super::scan::{Cursor, Elements, Malformed, Name, members, text};
+use super::members::{Cursor, Elements, Name, members, text};
+use super::scan::Malformed;
 
 /// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
 /// it is new there.

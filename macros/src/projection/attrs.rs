@@ -3,6 +3,7 @@
 use proc_macro2::Ident;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
+use syn::spanned::Spanned;
 use syn::{Attribute, Token, Type};
 
 use crate::errors::Errors;
@@ -22,9 +23,21 @@ pub(super) struct Attrs {
     pub(super) skip: Vec<String>,
 }
 
+/// serde's attributes would be without effect here, and those of a `Serialize` beside this derive in
+/// conflict with it.
+fn no_serde(attributes: &[Attribute], errors: &mut Errors) {
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
+        let message = "a projection is read and written by this derive alone: say where a field lies by \
+                       `#[projection(path = \"spec.nodeName\")]`, and derive neither `Serialize` nor \
+                       `Deserialize` beside it";
+        errors.at(attribute.path().span(), message);
+    }
+}
+
 impl Attrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
+        no_serde(attributes, errors);
         keys::attributes(attributes, "projection", errors, |input, errors| {
             let tried = keys::each_key(input, KEYS, errors, |key, input, errors| {
                 attrs.key(key, input, errors)
@@ -66,6 +79,7 @@ pub(super) struct FieldAttrs {
 impl FieldAttrs {
     pub(super) fn read(attributes: &[Attribute], errors: &mut Errors) -> Self {
         let mut attrs = Self::default();
+        no_serde(attributes, errors);
         keys::attributes(attributes, "projection", errors, |input, errors| {
             keys::each_key(input, FIELD_KEYS, errors, |key, input, errors| {
                 match key.name.as_str() {

@@ -89,7 +89,7 @@ fn resource(model: &Model) -> TokenStream {
     let p = private();
     let ident = &model.ident;
     let Some(of) = &model.of else { return TokenStream::new() };
-    let (info, paths) = (base_info(of), paths(model));
+    let paths = paths(model);
     let metadata = model.fields.iter().find(|field| field.ident == "metadata");
     let place = at(metadata.map_or(Span::call_site(), |field| field.ty.span()));
     let q = private_at(place);
@@ -97,9 +97,14 @@ fn resource(model: &Model) -> TokenStream {
     let get_mut = quote_spanned!(place=> #q::Meta::get_mut(&mut self.metadata));
     quote! {
         #[automatically_derived]
+        impl #p::PartOf for #ident {
+            type Whole = #of;
+        }
+
+        #[automatically_derived]
         impl ::windlass::resource::Resource for #ident {
             fn static_info() -> ::core::option::Option<::windlass::resource::ResourceInfo> {
-                #info
+                #p::whole_info::<Self>()
             }
 
             fn metadata(&self) -> &#p::ObjectMeta {
@@ -116,6 +121,10 @@ fn resource(model: &Model) -> TokenStream {
 
             fn projected() -> &'static [&'static [&'static str]] {
                 &[#(&[#(#paths),*]),*]
+            }
+
+            fn kind_reads(__path: &[&str]) -> #p::Reads {
+                #p::whole_reads::<Self>(__path)
             }
         }
     }

@@ -24,6 +24,13 @@ struct Servers {
 
 impl Servers {
     fn start(seams: &Seams) -> Self {
+        let mut servers = Self::idle(seams);
+        servers.task = run(&servers.registry, &servers.stop);
+        servers
+    }
+
+    /// Not running yet.
+    fn idle(seams: &Seams) -> Self {
         let made: Made = Arc::default();
         let making = Arc::clone(&made);
         let sources = Box::new(move |wanted: Selection<'_>| {
@@ -35,8 +42,7 @@ impl Servers {
         });
         let registry = InformerRegistry::over(sources, seams.clone(), Vec::new());
         let stop = CancellationToken::new();
-        let task = run(&registry, &stop);
-        Self { registry, made, stop, task }
+        Self { registry, made, stop, task: tokio::spawn(async {}) }
     }
 
     fn names(&self) -> Vec<String> {
@@ -190,6 +196,40 @@ async fn waiting_for_the_set_names_each_cache_that_is_missing_and_why() {
     let stopped = maps.on_change(|_| {});
     stopped.synced().await.unwrap();
     servers.end().await;
+}
+
+/// What `missing` says is what the log shows of an operator that does not start: each cache with its
+/// reason, and each listener. On threads, because one of them stands still.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_is_missing_is_told_by_name_and_with_its_reason() {
+    let mut servers = Servers::idle(&seams());
+    let registry = servers.registry.clone();
+    let (maps, secrets) = (registry.informer::<ConfigMap>(), registry.informer::<Secret>());
+    let idle = ["cache configmaps: not started", "cache secrets: not started"];
+    assert_eq!(registry.missing(), idle);
+    servers.server(0).put("a", data("1"));
+    servers.server(0).put("b", data("2"));
+    servers.server(1).script(|_, _| Some(Answer::Status(403, "Forbidden")));
+    let (open, gate) = std::sync::mpsc::channel::<()>();
+    let gate = Mutex::new(gate);
+    let slow = maps.listen().name("slow").on_change(move |_| {
+        // Fails once the gate is open.
+        let _ = gate.lock().recv();
+    });
+    let prompt = maps.listen().name("prompt").on_change(|_| {});
+    servers.task = run(&registry, &servers.stop);
+    eventually("one is filled", || maps.status().synced && prompt.has_synced()).await;
+    eventually("the other is refused", || secrets.status().state.contains("degraded")).await;
+    let missing = registry.missing();
+    let [listener, cache] = missing.as_slice() else { panic!("{missing:#?}") };
+    let waits = "listener slow of cache configmaps: not told the first list yet, ";
+    assert!(listener.starts_with(waits), "{listener}");
+    assert!(cache.starts_with("cache secrets: degraded, retrying: "), "{cache}");
+    drop(open);
+    slow.synced().await.unwrap();
+    assert_eq!(registry.missing().len(), 1, "{:?}", registry.missing());
+    servers.end().await;
+    assert_eq!(registry.missing(), ["cache configmaps: stopped", "cache secrets: stopped"]);
 }
 
 /// B12: what is optional is not waited for; what is required is not ready, and goes on trying.

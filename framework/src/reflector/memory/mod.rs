@@ -203,7 +203,9 @@ impl MemorySource {
         self.world.lock().expire();
     }
 
-    /// Goes on at another version without a history, as a server does whose backup was restored.
+    /// Goes on at another version without a history, as a server does whose backup was restored and that
+    /// was started again: watches break, and one that comes back at a version that is not there yet is
+    /// answered by 410.
     pub fn restore(&self, version: u64) {
         self.world.lock().restore(version);
     }

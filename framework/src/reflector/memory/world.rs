@@ -45,6 +45,8 @@ pub(super) struct World {
     history: VecDeque<Past>,
     /// Watches from before this version are too old.
     oldest: u64,
+    /// Versions that are not there yet may be known to watches from before.
+    is_restored: bool,
     /// Bytes of a piece of a list.
     pub(super) piece: usize,
     pub(super) watchers: Vec<Watcher>,
@@ -86,6 +88,7 @@ impl World {
             objects: BTreeMap::new(),
             history: VecDeque::new(),
             oldest: 0,
+            is_restored: false,
             piece: PIECE,
             watchers: Vec::new(),
             requests: VecDeque::new(),
@@ -201,7 +204,9 @@ impl World {
     pub(super) fn restore(&mut self, version: u64) {
         self.version = version;
         self.oldest = 0;
+        self.is_restored = true;
         self.history.clear();
+        self.break_watches();
     }
 
     /// Remembers a request; returns how many there were before.
@@ -258,7 +263,7 @@ impl World {
             }
             Read::Watch { resource_version, .. } => {
                 let from: u64 = resource_version.parse().unwrap_or(0);
-                if from < self.oldest {
+                if from < self.oldest || (self.is_restored && from > self.version) {
                     let gone = serde_json::to_string(&failure(410, "Expired")).unwrap_or_default();
                     return Ok((vec![frame("ERROR", &gone)], false));
                 }

@@ -58,28 +58,3 @@ fn the_next_mark_of_a_text_is_found_wherever_it_stands() {
         }
     }
 }
-
-#[test]
-fn a_missing_value_is_no_value() {
-    for bad in [&b"{\"a\":,}"[..], b"{\"a\":}", b"{\"a\":1,}", b"{,}", b"{\"a\"::1}"] {
-        assert!(members(bad, &mut |_| true).is_err(), "{}", String::from_utf8_lossy(bad));
-    }
-    for bad in [&b"[,]"[..], b"[1,]", b"[1,,2]", b"[:]"] {
-        assert!(elements(bad, &mut |_, _| {}).is_err(), "{}", String::from_utf8_lossy(bad));
-    }
-}
-
-#[test]
-fn a_path_into_values_nested_without_end_has_an_end() {
-    let deep = "[".repeat(100_000);
-    assert_eq!(path_at(deep.as_bytes(), 99_999), "");
-    let deep = format!("{deep}{}", "]".repeat(100_000));
-    assert_eq!(path_at(deep.as_bytes(), 99_999), "[0]".repeat(MOST_STEPS));
-}
-
-#[test]
-fn an_offset_is_told_as_a_path() {
-    let object = br#"{"a":1,"spec":{"ports":[{"port":1},{"port":"x"}]}}"#;
-    let offset = object.iter().position(|b| *b == b'x').unwrap();
-    assert_eq!(path_at(object, offset), ".spec.ports[1].port");
-}

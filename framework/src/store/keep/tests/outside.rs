@@ -146,3 +146,153 @@ fn an_index_that_comes_while_the_first_objects_are_prepared_has_their_values_kep
     put(&core, &pod(1, 8));
     assert_eq!(names(&before.by_index(BY_NODE, "node-0")), "p-0001");
 }
+
+/// A Pod's type as an operator may write it: without the node.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct OwnPod {
+    #[serde(flatten)]
+    whole: Whole,
+}
+
+/// The same, as far as its type can be asked.
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct Whole {
+    metadata: ObjectMeta,
+    spec: OwnSpec,
+}
+
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
+struct OwnSpec {
+    priority: i32,
+}
+
+macro_rules! a_resource {
+    ($type:ident, $($metadata:tt)*) => {
+        impl Resource for $type {
+            fn static_info() -> Option<ResourceInfo> {
+                Some(ResourceInfo::of::<Pod>())
+            }
+
+            fn metadata(&self) -> &ObjectMeta {
+                &self.$($metadata)*
+            }
+
+            fn metadata_mut(&mut self) -> &mut ObjectMeta {
+                &mut self.$($metadata)*
+            }
+        }
+    };
+}
+
+a_resource!(OwnPod, whole.metadata);
+a_resource!(Whole, metadata);
+
+const PRIORITY: &[&str] = &["spec", "priority"];
+const NODE: &[&str] = &["spec", "nodeName"];
+
+#[test]
+fn a_late_index_on_a_field_that_a_kept_type_does_not_have_is_refused() {
+    fn late<K: Resource>(path: &'static [&'static str]) -> Result<usize, String> {
+        let core = core(mode::<K>(Representation::Typed));
+        let store: Store<K> = Store::new(Arc::clone(&core));
+        put(&core, &pod(1, 7));
+        let index: Index<K, String> = Index::on_path("late", path);
+        store.ensure_index(index).map_err(|refused| refused.to_string())?;
+        Ok(["1", "node-0"].iter().map(|value| store.by_text(index, value).len()).sum())
+    }
+    assert_eq!(late::<Whole>(PRIORITY), Ok(1));
+    assert_eq!(late::<Whole>(&["metadata", "labels", "app"]), Ok(0));
+    let refused = late::<Whole>(NODE).unwrap_err();
+    for part in ["`spec.nodeName`", "not kept", "Wiring::index", "add it to the type"] {
+        assert!(refused.contains(part), "{refused}");
+    }
+    // Whose type cannot be asked is not believed.
+    assert!(late::<OwnPod>(PRIORITY).is_err() && late::<OwnPod>(NODE).is_err());
+    assert_eq!(late::<OwnPod>(&["metadata", "ownerReferences", "uid"]), Ok(0));
+    assert_eq!(late::<Pod>(NODE), Ok(1));
+    assert_eq!(late::<DynamicObject>(NODE), Ok(1));
+    // Of a projection, also below a field that it has.
+    assert_eq!(late::<PodView>(PRIORITY), Ok(1));
+    assert!(late::<PodView>(NODE).is_err());
+}
+
+#[test]
+fn g_c5_an_early_index_on_a_field_that_a_kept_type_does_not_have_answers_as_any_other() {
+    fn lives<K: Resource>() {
+        let core = core(mode::<K>(Representation::Typed));
+        let store: Store<K> = Store::new(Arc::clone(&core));
+        let by_node: Index<K, String> = Index::on_path("node", NODE);
+        store.ensure_index(by_node).unwrap();
+        put(&core, &pod(1, 7));
+        let before = store.snapshot();
+        put(&core, &pod(1, 8));
+        assert_eq!(names(&store.by_index(by_node, "node-1")), "p-0001");
+        assert_eq!(names(&before.by_index(by_node, "node-0")), "p-0001", "as it was");
+        let mut own = (*store.list()[0].get().unwrap()).clone();
+        own.metadata_mut().resource_version = Some("9".to_owned());
+        let bytes = serde_json::to_vec(&own).unwrap();
+        core.wrote(core.object(&Skim::of(&bytes).unwrap()));
+        let found = store.by_index(by_node, "node-1");
+        assert_eq!((names(&found).as_str(), found[0].head().resource_version()), ("p-0001", "9"));
+    }
+    lives::<Whole>();
+    lives::<OwnPod>();
+    lives::<Pod>();
+}
+
+#[test]
+fn a_path_that_ends_at_no_value_is_refused_in_every_form() {
+    fn refused<K: Resource>(
+        representation: Representation,
+        path: &'static [&'static str],
+    ) -> String {
+        let store: Store<K> = Store::new(core(mode::<K>(representation)));
+        let index: Index<K, String> = Index::on_path("none", path);
+        let refused = store.ensure_index(index).expect_err("it could find nothing");
+        assert_eq!(refused.kind(), crate::ErrorKind::Usage);
+        assert_eq!(panics(|| store.by_index(index, "x")), refused.to_string());
+        refused.to_string()
+    }
+    for form in [Representation::Compact, Representation::Typed, Representation::Cold] {
+        assert!(refused::<Pod>(form, &[]).contains("its path is empty"));
+        assert!(refused::<Pod>(form, &["spec", "containers"]).contains("an object stands there"));
+        assert!(refused::<PodView>(form, &["metadata", "labels"]).contains("an object stands"));
+        assert!(refused::<PodView>(form, &["spec", "affinity"]).contains("name a field below it"));
+    }
+}
+
+#[test]
+fn a_function_sees_no_field_that_was_not_kept() {
+    let core = core(mode::<PartialObject>(Representation::Metadata));
+    let store: Store<PartialObject> = Store::new(Arc::clone(&core));
+    put(&core, &pod(1, 7));
+    let spec: Index<PartialObject, String> = Index::new("spec", |object| {
+        let whole = serde_json::to_value(object).unwrap_or_default();
+        whole["spec"]["nodeName"].as_str().map(str::to_owned).into_iter().collect()
+    });
+    assert_eq!(names(&store.by_index(spec, "node-0")), "");
+}
+
+/// Half of its paths are misspelt.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod, skip(labels))]
+struct Misspelt {
+    metadata: ObjectMeta,
+    #[projection(label = "app")]
+    app: Option<String>,
+    #[projection(path = "status.podIp")]
+    address: Option<String>,
+    #[projection(path = "status.podIP")]
+    right: Option<String>,
+    node_name: Option<String>,
+    #[projection(path = "spec.containers")]
+    containers: Vec<Value>,
+}
+
+#[test]
+fn a_projection_whose_paths_the_kind_does_not_have_is_known() {
+    let view = Mode::of::<Misspelt>(Representation::Compact, None);
+    assert_eq!(view.misread, [&["status", "podIp"][..], &["nodeName"]]);
+    assert!(Mode::of::<PodView>(Representation::Compact, None).misread.is_empty());
+    assert!(Mode::of::<Pod>(Representation::Typed, None).misread.is_empty());
+}

@@ -1,0 +1,234 @@
+//! Goes through objects and arrays by the places of what is in them.
+//!
+//! Values are passed over, not judged. Of members of one name the first counts wherever one is looked for.
+//! Not here: where a value ends (`scan`).
+
+use std::borrow::Cow;
+
+use super::scan::{Malformed, skip_space, text_end, value_end};
+
+/// One member of an object, by position.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member<'a> {
+    /// The name as it stands there, without quotes; names with escapes are never ours.
+    pub(crate) name: &'a [u8],
+    pub(crate) value: &'a [u8],
+    /// Where the name's quote stands.
+    pub(crate) start: usize,
+    /// Where the value ends.
+    pub(crate) end: usize,
+}
+
+/// A place between the members of an object.
+#[derive(Debug)]
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    /// Behind the opening brace or behind the last value; at the closing brace in the end.
+    at: usize,
+    first: bool,
+}
+
+/// A member whose value was not looked at yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name<'a> {
+    pub(crate) name: &'a [u8],
+    /// Where the name's quote stands.
+    pub(crate) start: usize,
+    /// Where the value begins.
+    pub(crate) value: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let at = skip_space(bytes, 0);
+        if bytes.get(at) != Some(&b'{') {
+            return Err(Malformed::new("an object was expected"));
+        }
+        Ok(Self { bytes, at: at + 1, first: true })
+    }
+
+    /// The next member's name; `None` at the closing brace. Call `skip` or `skip_to` after it.
+    pub(crate) fn name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
+        let mut at = skip_space(self.bytes, self.at);
+        match self.bytes.get(at) {
+            Some(b'}') => {
+                self.at = at;
+                return Ok(None);
+            }
+            Some(b',') if !self.first => at = skip_space(self.bytes, at + 1),
+            _ if self.first => {}
+            _ => return Err(Malformed::new("a comma or the object's end was expected")),
+        }
+        self.first = false;
+        let start = at;
+        if self.bytes.get(at) != Some(&b'"') {
+            return Err(Malformed::new("a member name was expected"));
+        }
+        at = text_end(self.bytes, at)?;
+        let name = &self.bytes[start + 1..at - 1];
+        at = skip_space(self.bytes, at);
+        if self.bytes.get(at) != Some(&b':') {
+            return Err(Malformed::new("a colon was expected"));
+        }
+        self.at = skip_space(self.bytes, at + 1);
+        Ok(Some(Name { name, start, value: self.at }))
+    }
+
+    /// Passes over the value that begins here; returns where it ends.
+    pub(crate) fn skip(&mut self) -> Result<usize, Malformed> {
+        self.at = value_end(self.bytes, self.at)?;
+        Ok(self.at)
+    }
+
+    /// The value that begins here is known to end at `end`.
+    pub(crate) fn skip_to(&mut self, end: usize) {
+        self.at = end;
+    }
+
+    /// Where the closing brace stands, after `name` found it.
+    pub(crate) fn close(&self) -> usize {
+        self.at
+    }
+}
+
+/// Goes through an object's members; `each` says whether to go on. Returns where the closing brace
+/// stands, or `None` when `each` stopped. On truncated input the members before the cut have been
+/// seen.
+pub(crate) fn members<'a>(
+    bytes: &'a [u8],
+    each: &mut dyn FnMut(Member<'a>) -> bool,
+) -> Result<Option<usize>, Malformed> {
+    let mut cursor = Cursor::open(bytes)?;
+    while let Some(Name { name, start, value }) = cursor.name()? {
+        let end = cursor.skip()?;
+        if !each(Member { name, value: &bytes[value..end], start, end }) {
+            return Ok(None);
+        }
+    }
+    Ok(Some(cursor.close()))
+}
+
+/// Goes through an array's elements; each comes with its position.
+pub(crate) fn elements<'a>(
+    bytes: &'a [u8],
+    each: &mut dyn FnMut(usize, &'a [u8]),
+) -> Result<(), Malformed> {
+    let mut at = skip_space(bytes, 0);
+    if bytes.get(at) != Some(&b'[') {
+        return Err(Malformed::new("an array was expected"));
+    }
+    at = skip_space(bytes, at + 1);
+    if bytes.get(at) == Some(&b']') {
+        return Ok(());
+    }
+    loop {
+        let end = value_end(bytes, at)?;
+        each(at, &bytes[at..end]);
+        at = skip_space(bytes, end);
+        match bytes.get(at) {
+            Some(b',') => at = skip_space(bytes, at + 1),
+            Some(b']') => return Ok(()),
+            _ => return Err(Malformed::new("a comma or the array's end was expected")),
+        }
+    }
+}
+
+/// The elements of an array one by one, each with its position; ends where the array does or at the
+/// first fault.
+#[derive(Debug)]
+pub(crate) struct Elements<'a> {
+    bytes: &'a [u8],
+    /// Where the next element begins.
+    at: Option<usize>,
+}
+
+impl<'a> Elements<'a> {
+    /// Of what is no array there are none.
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        let open = skip_space(bytes, 0);
+        let first = skip_space(bytes, open + 1);
+        let is_some = bytes.get(open) == Some(&b'[') && bytes.get(first) != Some(&b']');
+        Self { bytes, at: is_some.then_some(first) }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = (usize, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let at = self.at.take()?;
+        let end = value_end(self.bytes, at).ok()?;
+        let next = skip_space(self.bytes, end);
+        if self.bytes.get(next) == Some(&b',') {
+            self.at = Some(skip_space(self.bytes, next + 1));
+        }
+        Some((at, &self.bytes[at..end]))
+    }
+}
+
+/// The text of a JSON string; `None` for anything else.
+pub(crate) fn text(value: &[u8]) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if inner.contains(&b'\\') {
+        return serde_json::from_slice::<String>(value).ok().map(Cow::Owned);
+    }
+    std::str::from_utf8(inner).ok().map(Cow::Borrowed)
+}
+
+/// The value at `path`, for paths through objects only.
+pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+    let Some((first, rest)) = path.split_first() else {
+        return Some(bytes);
+    };
+    let mut found = None;
+    // A malformed tail does not take back what was found before it.
+    let _ = members(bytes, &mut |member| {
+        if member.name == first.as_bytes() {
+            found = Some(member.value);
+        }
+        found.is_none()
+    });
+    object_at_path(found?, rest)
+}
+
+/// Steps that a path has at most. Each costs a look at all that the value holds.
+const MOST_STEPS: usize = 64;
+
+/// The path of the value that `offset` falls into, such as `.spec.ports[0].port`. A closing bracket is its
+/// object's or array's, not the last value's before it: there a decoder stands that misses a member.
+pub(crate) fn path_at(bytes: &[u8], offset: usize) -> String {
+    let mut path = String::new();
+    let (mut from, mut value) = (0, bytes);
+    for _ in 0..MOST_STEPS {
+        let target = offset.saturating_sub(from);
+        let mut next = None;
+        if value.first() == Some(&b'[') {
+            let mut index = 0;
+            let _ = elements(value, &mut |at, element| {
+                if (at..at + element.len()).contains(&target) && next.is_none() {
+                    next = Some((format!("[{index}]"), at, element));
+                }
+                index += 1;
+            });
+        } else if value.first() == Some(&b'{') {
+            let _ = members(value, &mut |member| {
+                if (member.start..member.end).contains(&target) {
+                    let name = String::from_utf8_lossy(member.name);
+                    let at = member.end - member.value.len();
+                    next = Some((format!(".{name}"), at, member.value));
+                }
+                next.is_none()
+            });
+        }
+        let Some((step, at, inner)) = next else {
+            return path;
+        };
+        path.push_str(&step);
+        from += at;
+        value = inner;
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests;

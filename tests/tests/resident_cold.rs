@@ -1,0 +1,16 @@
+//! What a cache of compressed objects takes of the machine after updates. A process of its own, as
+//! nothing else may run beside it.
+
+#![cfg(target_os = "linux")]
+
+use k8s_openapi::api::core::v1::Pod;
+use windlass::store::Representation;
+use windlass_tests::resident::updated;
+
+#[test]
+fn a_compressed_object_updated_by_another_thread_takes_at_most_a_fifth_more() {
+    let store = updated::<Pod>(Representation::Cold, 300.0..1_400.0);
+    let pod = store.list()[0].get().expect("it decodes");
+    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref());
+    assert_eq!(phase, Some("Running"));
+}
