@@ -158,9 +158,8 @@ async fn flags_and_environment_say_where_it_works_how_fast_how_it_logs_and_answe
 
     let (status, text) = fetch(&health, "/readyz?verbose").await;
     assert!(status.contains("200"), "{status}: {text}");
-    for cache in ["widgets.test.windlass.dev", "configmaps"] {
-        let line = format!("[+]cache {cache} ok: 8 objects\n");
-        assert!(text.contains(&line), "{line:?} is not in {text}");
+    for line in ["[+]cache widgets.test.windlass.dev ok: 8 objects\n", "[+]cache configmaps ok: "] {
+        assert!(text.contains(line), "{line:?} is not in {text}");
     }
     assert!(text.ends_with("readyz check passed\n"), "{text}");
 
