@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicU32;
 use super::*;
 use crate::client::{BoxIo, Client, Connect, Permit, RateLimiter};
 
-/// All permits are taken.
-#[derive(Debug)]
-struct Exhausted;
+/// All permits are taken; counts who waits for one.
+#[derive(Debug, Default)]
+struct Exhausted(AtomicU32);
 
 impl RateLimiter for Exhausted {
     fn try_accept(&self) -> bool {
@@ -17,6 +17,7 @@ impl RateLimiter for Exhausted {
     }
 
     fn accept(&self, _: Option<Instant>) -> Permit<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
         Box::pin(std::future::pending())
     }
 
@@ -38,13 +39,13 @@ impl Connect for Counted {
 
 #[tokio::test(start_paused = true)]
 async fn the_requests_of_an_election_wait_for_no_permit_of_the_operators_client() {
-    let connector = Arc::new(Counted::default());
+    let (connector, limiter) = (Arc::new(Counted::default()), Arc::new(Exhausted::default()));
     let seams =
         Seams { clock: Clock::system(), entropy: Entropy::seeded(3), metrics: Metrics::new() };
     let client = Client::builder()
         .connector(Arc::clone(&connector) as Arc<dyn Connect>)
         .seams(seams)
-        .rate_limiter(Arc::new(Exhausted))
+        .rate_limiter(Arc::clone(&limiter) as Arc<dyn RateLimiter>)
         .build()
         .unwrap();
     let elector = Elector::new(LeaderElection::new("ops"), &client).unwrap();
@@ -52,4 +53,5 @@ async fn the_requests_of_an_election_wait_for_no_permit_of_the_operators_client(
     let campaign = elector.campaign(&stop);
     assert!(tokio::time::timeout(Duration::from_secs(1), campaign).await.is_err());
     assert!(connector.0.load(Ordering::Relaxed) > 0, "the lease was asked for");
+    assert_eq!(limiter.0.load(Ordering::Relaxed), 0, "and nothing waits for a permit");
 }
