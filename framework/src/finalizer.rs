@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_patch_keeps_the_finalizers_of_others_and_names_the_version() {
+    fn c6_the_patch_keeps_the_finalizers_of_others_and_names_the_version() {
         let mut map = ConfigMap::default();
         map.metadata.resource_version = Some("7".into());
         map.metadata.finalizers = Some(vec!["a.dev/x".into(), "ours.dev/y".into()]);

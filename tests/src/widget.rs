@@ -1,7 +1,7 @@
 //! A small kind and its controller, for tests: each `Widget` gets a ConfigMap with its text.
 //!
 //! What a reconcile does besides follows from the text: `panic` panics, `fail` fails, `slow` takes
-//! ten seconds, `brief` one.
+//! ten seconds, `brief` one, `block` never gives its thread back once the ConfigMap is there.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -77,6 +77,11 @@ impl Reconciler for Widgets {
             _ => {}
         }
         cx.apply_owned(config_map(widget)).await?;
+        if widget.spec.text == "block" {
+            loop {
+                std::thread::park();
+            }
+        }
         cx.set_condition(met("Ready", "Applied", "")).await?;
         self.counts.ended.fetch_add(1, Ordering::Relaxed);
         Ok(Action::done())

@@ -327,7 +327,7 @@ async fn a1_a_retry_after_of_a_day_is_capped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d2_two_operators_with_one_lease_never_write_at_the_same_time() {
+async fn d2_k5_two_operators_with_one_lease_never_write_at_the_same_time() {
     let cluster = cluster().await;
     let start = |user: &str| {
         let manager: Manager =

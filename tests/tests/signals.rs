@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
-use windlass::manager::Exit;
+use windlass::manager::{Exit, Running};
 use windlass::testing::TestCluster;
 use windlass_tests::widget::{Counts, Widget, counted, widget};
 
@@ -15,7 +15,7 @@ fn send(signal: &str) {
 }
 
 #[tokio::test]
-async fn d7_a_signal_during_a_reconcile_lets_it_end_and_a_second_one_does_not() {
+async fn d7_s1_s2_a_signal_during_a_reconcile_lets_it_end_and_a_second_one_does_not() {
     let cluster = TestCluster::start().await;
     cluster.install::<Widget>().await;
     the_first_lets_it_end(&cluster).await;
@@ -29,6 +29,13 @@ async fn begun(counts: &Counts) {
         }
     };
     timeout(Duration::from_secs(30), began).await.expect("the reconcile begins");
+}
+
+/// What the test kit's operators are asked when they are dropped.
+fn comes_to_rest(running: &Running) {
+    for (controller, unrest) in running.unrest() {
+        assert!(unrest.endless.is_empty(), "{controller}: {:?}", unrest.endless);
+    }
 }
 
 async fn the_second_ends_at_once(cluster: &TestCluster) {
@@ -47,6 +54,7 @@ async fn the_second_ends_at_once(cluster: &TestCluster) {
     };
     timeout(Duration::from_secs(10), ready).await.expect("readiness falls");
     assert!(running.is_running(), "the reconcile has 10 s to go");
+    comes_to_rest(&running);
     send("-INT");
     let exit =
         timeout(Duration::from_secs(5), running.join()).await.expect("at once").expect("it ran");
@@ -61,6 +69,7 @@ async fn the_first_lets_it_end(cluster: &TestCluster) {
     widgets.create(&widget("a", "brief")).await.expect("created");
     begun(&counts).await;
     assert_eq!(counts.ended.load(Ordering::Relaxed), 0);
+    comes_to_rest(&running);
     send("-TERM");
     let exit =
         timeout(Duration::from_secs(30), running.join()).await.expect("it stops").expect("it ran");

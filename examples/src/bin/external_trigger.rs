@@ -10,7 +10,6 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -58,7 +57,8 @@ async fn call(webhook: SocketAddr, name: &str) -> std::io::Result<()> {
     TcpStream::connect(webhook).await?.write_all(format!("{name}\n").as_bytes()).await
 }
 
-async fn run() -> std::result::Result<(), BoxError> {
+#[tokio::main]
+async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("external-trigger").await?;
     let client = cluster.client();
     let namespace: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
@@ -111,15 +111,4 @@ async fn run() -> std::result::Result<(), BoxError> {
     running.join().await?;
     println!("done");
     Ok(())
-}
-
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -9,7 +9,6 @@
 //! happens, and ends by itself.
 
 use std::collections::BTreeMap;
-use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -120,7 +119,8 @@ fn operator(client: Client, dns: Dns) -> Manager {
     Manager::new(client).install::<DnsRecord>().controller(Records { dns })
 }
 
-async fn run() -> std::result::Result<(), BoxError> {
+#[tokio::main]
+async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("finalizer-external").await?;
     let client = cluster.client();
     let shop: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
@@ -148,17 +148,6 @@ async fn run() -> std::result::Result<(), BoxError> {
     running.join().await?;
     println!("done");
     Ok(())
-}
-
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
 }
 
 #[cfg(test)]

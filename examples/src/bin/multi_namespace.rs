@@ -8,8 +8,6 @@
 //! says in which other ConfigMap of its namespace its greeting stands: an index finds whom a change of
 //! that one concerns, in its own namespace only. The program plays the teams, and ends by itself.
 
-use std::process::ExitCode;
-
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use serde_json::{from_value, json};
 use tokio::sync::mpsc;
@@ -52,7 +50,8 @@ fn operator(client: Client, teams: &[&str], told: mpsc::Sender<String>) -> Manag
         .controller_with(Greetings { told }, wiring)
 }
 
-async fn run() -> std::result::Result<(), BoxError> {
+#[tokio::main]
+async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("multi-namespace").await?;
     let client = cluster.client();
     // Team c comes first, and is not told: nobody watches its namespace.
@@ -91,15 +90,4 @@ async fn run() -> std::result::Result<(), BoxError> {
     running.join().await?;
     println!("done");
     Ok(())
-}
-
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
 }

@@ -7,7 +7,6 @@
 //! It serves a cluster of its own, plays a user who changes a ConfigMap, tells why each reconcile came,
 //! and ends by itself.
 
-use std::process::ExitCode;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
@@ -49,7 +48,8 @@ fn wiring() -> Wiring<Probes> {
         .resync(24 * 3600 * SECOND)
 }
 
-async fn run() -> std::result::Result<(), BoxError> {
+#[tokio::main]
+async fn main() -> std::result::Result<(), BoxError> {
     let cluster = LocalCluster::start("timers").await?;
     let client = cluster.client();
     let namespace: Namespace = from_value(json!({ "metadata": { "name": "shop" } }))?;
@@ -95,15 +95,4 @@ async fn run() -> std::result::Result<(), BoxError> {
     running.join().await?;
     println!("done");
     Ok(())
-}
-
-#[tokio::main]
-async fn main() -> ExitCode {
-    match run().await {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
-    }
 }

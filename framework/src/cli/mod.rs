@@ -38,7 +38,7 @@ use serde_json::Value;
 use crate::client::{Client, ClientConfig};
 use crate::crd::CustomResource;
 use crate::error::{Error, ErrorKind};
-use crate::manager::{Manager, ManifestOptions, definition_of, exit_code};
+use crate::manager::{Manager, ManifestOptions, definition_of, exit_code, insist};
 use crate::resource::ResourceInfo;
 use options::{Command, Election, Options, Switch};
 
@@ -147,6 +147,9 @@ impl App {
         }
         let client = builder.build()?;
         let manager = options.apply((self.build)(client))?;
+        if manager.signals {
+            insist();
+        }
         Ok(manager.run().await?.report())
     }
 

@@ -15,7 +15,7 @@ use crate::api::Api;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::local::LocalCluster;
-use crate::manager::{Running, first_signal, install_all};
+use crate::manager::{Running, first_signal, insist, install_all};
 use crate::resource::{DynamicObject, ResourceExt};
 
 const PAUSE: Duration = Duration::from_millis(100);
@@ -37,7 +37,11 @@ pub(super) async fn run(
         cluster = prepare(sample.as_ref()) => cluster?,
     };
     let client = cluster.client().clone();
-    let running = options.apply((build)(client.clone()).quiet())?.start();
+    let manager = options.apply((build)(client.clone()).quiet())?;
+    if manager.signals {
+        insist();
+    }
+    let running = manager.start();
     let code = match &sample {
         Some(sample) => show(&running, &client, sample, options).await?,
         None => ExitCode::SUCCESS,

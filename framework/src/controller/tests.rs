@@ -48,6 +48,7 @@ mod namespaces;
 mod outside;
 mod own_writes;
 mod patchers;
+mod promises;
 mod slow;
 mod steps;
 mod superseded;
@@ -220,7 +221,8 @@ impl World {
             let handle = Arc::clone(&handle);
             async move { handle.run(run).await }
         });
-        Running { handle, stop, work }
+        let watched = Watched(Arc::clone(&handle));
+        Running { handle, stop, work, watched }
     }
 
     async fn create(&self, name: &str, host: &str) -> Site {
@@ -259,6 +261,26 @@ struct Running {
     handle: Arc<dyn ErasedController>,
     stop: CancellationToken,
     work: JoinHandle<bool>,
+    watched: Watched,
+}
+
+/// Fails the test whose controller reconciles without end, however the test ends.
+struct Watched(Arc<dyn ErasedController>);
+
+impl Watched {
+    fn is_at_rest(&self) -> bool {
+        let state = self.0.state();
+        state.queued + state.working + state.backing_off + state.delayed == 0
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        if !std::thread::panicking() && !self.is_at_rest() {
+            let endless = self.0.unrest().endless;
+            assert!(endless.is_empty(), "it reconciles without end: {endless:?}");
+        }
+    }
 }
 
 impl Running {
@@ -275,12 +297,8 @@ impl Running {
         panic!("not settled: {:?}", self.handle.state());
     }
 
-    /// Fails when the controller reconciles without end.
     async fn stop(self) -> bool {
-        let unrest = self.handle.unrest();
-        let state = self.handle.state();
-        let is_busy = state.queued + state.working + state.backing_off > 0;
-        assert!(!is_busy || unrest.endless.is_empty(), "no end: {unrest:?}");
+        drop(self.watched);
         self.stop.cancel();
         self.work.await.expect("no panic")
     }

@@ -20,6 +20,7 @@ mod doubts;
 mod following;
 mod lending;
 mod multi;
+mod pace;
 
 /// A store in memory that can stop answering.
 #[derive(Debug, Default)]
@@ -148,7 +149,7 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_34_any_lock_with_versioned_writes_will_do() {
+async fn l1_mechanism_34_any_lock_with_versioned_writes_will_do() {
     let bench = Bench::new();
     let lock: Arc<dyn ResourceLock> =
         Arc::new(Handle { store: bench.store.clone(), identity: "a".to_owned() });

@@ -21,6 +21,7 @@ mod health;
 mod http;
 mod install;
 mod manifests;
+mod memory;
 mod process;
 mod run;
 mod runnable;
@@ -57,6 +58,8 @@ pub(crate) use install::definition_of;
 pub(crate) use install::install_all;
 #[cfg(all(feature = "cli", feature = "local"))]
 pub(crate) use signals::first as first_signal;
+#[cfg(feature = "cli")]
+pub(crate) use signals::insist;
 
 /// An operator: a client, its controllers, and how to run them.
 ///
@@ -90,6 +93,8 @@ pub struct Manager {
     /// Serves the debug page also beyond the loopback interface.
     pub(crate) debug: bool,
     pub(crate) drain: Duration,
+    /// Bytes, where the program says how many; 0 for none.
+    pub(crate) memory: Option<u64>,
     pub(crate) signals: bool,
 }
 
@@ -131,6 +136,7 @@ impl Manager {
             health: at(Ipv4Addr::UNSPECIFIED.into(), 8081),
             metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
             drain: Duration::from_secs(25),
+            memory: None,
             signals: true,
         }
     }
@@ -281,6 +287,15 @@ impl Manager {
         self
     }
 
+    /// How much memory this process may use, in bytes. Default: the limit of its control group, which is
+    /// that of its container; 0, or no limit: none. Nothing is done by it but telling:
+    /// `windlass_memory_budget_bytes` stands beside `process_resident_memory_bytes`, and a line in the log
+    /// names the largest caches when four fifths of it are in use.
+    pub fn memory_budget(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
     /// Leaves SIGTERM and SIGINT alone; stop it by [`Running::stop`].
     pub fn without_signals(mut self) -> Self {
         self.signals = false;
@@ -303,7 +318,10 @@ impl Manager {
 
     /// Runs it in the background of the current tokio runtime.
     pub fn start(self) -> Running {
-        run::start(self)
+        let budget = memory::budget(self.memory);
+        let mut running = run::start(self);
+        running._memory = budget.map(|bytes| memory::mind(bytes, &running.vitals));
+        running
     }
 
     /// Everything a cluster needs to run it, as YAML: namespace, service account, custom resource

@@ -17,7 +17,7 @@ pub(super) fn encode() -> String {
     let field = |number: usize| fields.get(number - 3).copied().unwrap_or(0.0);
     gauge(&mut text, "process_virtual_memory_bytes", "Virtual memory size", field(23));
     if let Some(bytes) = resident() {
-        gauge(&mut text, "process_resident_memory_bytes", "Resident memory size", bytes);
+        gauge(&mut text, "process_resident_memory_bytes", "Resident memory size", bytes as f64);
     }
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
         let count = entries.count() as f64;
@@ -43,10 +43,11 @@ fn gauge(text: &mut String, name: &str, help: &str, value: f64) {
     let _ = write!(text, "# HELP {name} {help}.\n# TYPE {name} gauge\n{name} {value}\n");
 }
 
-fn resident() -> Option<f64> {
+/// Bytes of memory in use.
+pub(super) fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1024.0)
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? * 1024)
 }
 
 fn descriptor_limit() -> Option<f64> {

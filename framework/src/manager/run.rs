@@ -119,7 +119,8 @@ pub(super) fn start(manager: Manager) -> Running {
         }
     });
     let client = vitals.client.clone();
-    Running { task: AbortOnDropHandle::new(task), stop, vitals, client, addresses: seen }
+    let task = AbortOnDropHandle::new(task);
+    Running { task, _memory: None, stop, vitals, client, addresses: seen }
 }
 
 type Definitions = Vec<Result<CustomResourceDefinition, Error>>;

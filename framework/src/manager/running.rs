@@ -20,6 +20,8 @@ use crate::leader::Leadership;
 #[derive(Debug)]
 pub struct Running {
     pub(super) task: AbortOnDropHandle<Result<Exit, Error>>,
+    /// Looks at the memory, if there is a budget.
+    pub(super) _memory: Option<AbortOnDropHandle<()>>,
     pub(super) stop: CancellationToken,
     pub(super) vitals: SharedVitals,
     pub(super) client: Client,

@@ -1,4 +1,10 @@
 //! SIGTERM and SIGINT: the first asks to stop, the second ends the wait.
+//!
+//! Work that blocks every thread of the runtime keeps it from seeing any signal. A program that is
+//! nothing but an operator has a thread beside the runtime for that.
+
+#[cfg(feature = "cli")]
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
@@ -18,6 +24,33 @@ pub(super) async fn listen(stop: CancellationToken, now: CancellationToken) {
     let name = signals.next().await;
     warn!(signal = name, "stopping at once");
     now.cancel();
+}
+
+/// How long after the second signal a program has ended, whatever its threads do.
+#[cfg(feature = "cli")]
+const LAST: Duration = Duration::from_secs(2);
+
+/// Ends this process at the second signal, even if nothing of its runtime can.
+#[cfg(feature = "cli")]
+pub(crate) fn insist() {
+    let two_signals = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        runtime.block_on(async {
+            let mut signals = Signals::new()?;
+            signals.next().await;
+            signals.next().await;
+            crate::clock::Clock::system().sleep(LAST).await;
+            std::io::Result::Ok(())
+        })
+    };
+    let watch = move || match two_signals() {
+        // Says nothing: whoever blocks may have standard error, too.
+        Ok(()) => std::process::exit(super::Exit::Cut.code().into()),
+        Err(error) => warn!(%error, "work that blocks all threads could not be stopped by signals"),
+    };
+    if let Err(error) = std::thread::Builder::new().name("signals".to_owned()).spawn(watch) {
+        warn!(%error, "work that blocks all threads could not be stopped by signals");
+    }
 }
 
 /// Waits for a signal; for the time before a manager runs.

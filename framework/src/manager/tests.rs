@@ -1,3 +1,4 @@
+mod definitions;
 mod installing;
 mod leading;
 mod runnables;
@@ -14,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::health::Vitals;
 use super::http::{Endpoints, converse};
 use super::*;
+use crate::client::tests::capture::Captured;
 use crate::controller::{ControllerRun, ControllerState};
 use crate::error::{Error, ErrorKind};
 use crate::informer::InformerRegistry;
@@ -93,7 +95,7 @@ async fn until_started(controller: &Slow) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s_a_stop_waits_for_running_reconciles() {
+async fn s1_a_stop_waits_for_running_reconciles() {
     let controller = Slow::new(Duration::from_secs(20));
     let running = operator(&controller).start();
     until_started(&controller).await;
@@ -106,7 +108,7 @@ async fn s_a_stop_waits_for_running_reconciles() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s_reconciles_beyond_the_drain_time_are_cut_and_the_exit_says_so() {
+async fn s1_s2_reconciles_beyond_the_drain_time_are_cut_and_the_exit_says_so() {
     let controller = Slow::new(Duration::from_secs(3_600));
     let running = operator(&controller).drain(Duration::from_secs(5)).start();
     until_started(&controller).await;
@@ -280,6 +282,25 @@ async fn probes_answer_only_reads() {
     assert!(ask(&endpoints(), request).await.contains("405"));
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(start_paused = true)]
+async fn d8_an_operator_tells_its_memory_budget_and_warns_when_it_is_nearly_used_up() {
+    let (logged, _guard) = Captured::at(tracing::Level::WARN);
+    for (budget, warnings) in [(0, 0), (1 << 50, 0), (1 << 20, 1)] {
+        let controller = Slow::new(Duration::ZERO);
+        let manager = operator(&controller).name("ops").memory_budget(budget);
+        let metrics = manager.client.seams().metrics.clone();
+        let running = manager.start();
+        until_started(&controller).await;
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        let level = metrics.level(&names::MEMORY_BUDGET, &["ops"]);
+        assert_eq!(level, (budget > 0).then_some(budget as f64));
+        assert_eq!(logged.with("memory is nearly used up").len(), warnings, "{budget}");
+        running.stop();
+        running.join().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn manifests_hold_the_grants_once_and_only_the_own_lease() {
     let controller = Slow::new(Duration::ZERO);
@@ -305,6 +326,39 @@ async fn manifests_hold_the_grants_once_and_only_the_own_lease() {
     assert_eq!(rules[0]["verbs"], serde_json::json!(["list", "patch", "watch"]));
     assert_eq!(documents[4]["rules"][1]["resourceNames"], serde_json::json!(["ops"]));
     assert_eq!(documents[0]["metadata"]["name"], "sites");
+}
+
+#[tokio::test]
+async fn the_rights_on_a_lease_elsewhere_are_given_where_the_election_looks_for_it() {
+    let controller = Slow::new(Duration::ZERO);
+    let options = ManifestOptions::default().namespace("sites");
+    let election = LeaderElection::new("ops").namespace("locks");
+    let manager = operator(&controller).leader_election_with(election);
+    let text = manager.manifests(&options).unwrap();
+    let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
+    let named = |kind: &str| {
+        let is_it = |one: &&serde_json::Value| {
+            one["kind"] == kind && one["metadata"]["name"] == "ops-leader-election"
+        };
+        documents.iter().find(is_it).unwrap().clone()
+    };
+    assert_eq!(named("Role")["metadata"]["namespace"], "locks");
+    let binding = named("RoleBinding");
+    assert_eq!(binding["metadata"]["namespace"], "locks");
+    assert_eq!(binding["subjects"][0]["namespace"], "sites", "the account stays where it is");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_that_gets_no_answer_about_its_lease_is_not_ready() {
+    let controller = Slow::new(Duration::ZERO);
+    let running = operator(&controller).leader_election("ops").start();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let readiness = running.readiness();
+    let check = readiness.checks.iter().find(|check| check.name == "leaderElection").unwrap();
+    assert!(!check.ok);
+    assert!(check.detail.starts_with("cannot lead: ") && check.detail.contains("offline"));
+    running.stop();
+    running.join().await.unwrap();
 }
 
 #[tokio::test]

@@ -331,6 +331,13 @@ pub static PAUSED: Def = Def {
     labels: &["controller"],
     shape: Shape::Gauge,
 };
+/// `windlass_memory_budget_bytes`: memory that the process may use, where that is known.
+pub static MEMORY_BUDGET: Def = Def {
+    name: "windlass_memory_budget_bytes",
+    help: "Memory that the process may use",
+    labels: &["name"],
+    shape: Shape::Gauge,
+};
 /// `windlass_polls_total`: lists of polled sources, by how they ended.
 pub static POLLS: Def = Def {
     name: "windlass_polls",
@@ -396,6 +403,7 @@ pub static ALL: &[&Def] = &[
     &PAUSED,
     &POLLS,
     &TRIGGER_KEYS,
+    &MEMORY_BUDGET,
 ];
 
 /// From 5 ms to 10 min.

@@ -313,7 +313,7 @@ impl Reconciler for Stubborn {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s_the_lease_is_given_back_after_a_drain_and_kept_when_work_was_cut() {
+async fn l8_s1_the_lease_is_given_back_after_a_drain_and_kept_when_work_was_cut() {
     let bench = Bench::over(TestCluster::builder().embedded().start().await).await;
     let calm = bench.cluster.spawn(operator(&bench.cluster).leader_election("sites"));
     until_leading(&calm).await;

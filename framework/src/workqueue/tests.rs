@@ -29,7 +29,7 @@ async fn settle() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_67_each_key_is_worked_on_once_however_often_it_was_added() {
+async fn g_q3_mechanism_67_each_key_is_worked_on_once_however_often_it_was_added() {
     let queue = queue(1);
     for _ in 0..5 {
         queue.add(1);
@@ -40,7 +40,7 @@ async fn mechanism_67_each_key_is_worked_on_once_however_often_it_was_added() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn mechanism_67_a_key_added_while_in_work_runs_again_after_done_and_only_once() {
+async fn g_q2_mechanism_67_a_key_added_while_in_work_runs_again_after_done_and_only_once() {
     let queue = queue(2);
     queue.add(1);
     let work = queue.get().await.expect("open");
@@ -133,7 +133,7 @@ async fn when_the_timekeeper_leaves_another_sleeper_minds_the_delays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cancelled_waiter_passes_its_wake_up_on() {
+async fn g_q5_a_cancelled_waiter_passes_its_wake_up_on() {
     let queue = queue(2);
     let (first, second) = (queue.clone(), queue.clone());
     let first = tokio::spawn(async move { first.get().await.map(|work| *work.key()) });
@@ -147,7 +147,7 @@ async fn a_cancelled_waiter_passes_its_wake_up_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_many_sleepers_wake_as_there_are_new_keys() {
+async fn g_q5_as_many_sleepers_wake_as_there_are_new_keys() {
     let queue = queue(8);
     let awake = Arc::new(AtomicUsize::new(0));
     let mut getters = JoinSet::new();
@@ -169,7 +169,7 @@ async fn as_many_sleepers_wake_as_there_are_new_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn shutdown_leaves_no_waiter_asleep() {
+async fn g_q8_shutdown_leaves_no_waiter_asleep() {
     let queue = queue(4);
     let mut getters = JoinSet::new();
     for _ in 0..4 {
@@ -184,7 +184,7 @@ async fn shutdown_leaves_no_waiter_asleep() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_waits_for_work_and_for_the_key_added_again_meanwhile() {
+async fn g_q8_a_drain_waits_for_work_and_for_the_key_added_again_meanwhile() {
     let queue = queue(1);
     queue.add(1);
     let work = queue.get().await.expect("open");
@@ -203,7 +203,7 @@ async fn a_drain_waits_for_work_and_for_the_key_added_again_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drain_ends_at_its_limit() {
+async fn g_q8_a_drain_ends_at_its_limit() {
     let queue = queue(1);
     queue.add(1);
     let _work = queue.get().await;
@@ -211,7 +211,7 @@ async fn a_drain_ends_at_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn many_producers_and_workers_work_each_key_exclusively_and_lose_none() {
+async fn g_q1_g_q2_many_producers_and_workers_work_each_key_exclusively_and_lose_none() {
     const KEYS: usize = 20;
     let queue = queue(4);
     let busy: Arc<Vec<AtomicUsize>> = Arc::new((0..KEYS).map(|_| AtomicUsize::new(0)).collect());

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::sleep;
+use windlass::manager::Running;
 use windlass::resource::ResourceExt;
 use windlass_tests::sim::{Wire, World};
 
@@ -117,16 +118,20 @@ async fn scenario(seed: u64, crash: bool) -> Result<Run, String> {
             quiet_since = (world.written(), tokio::time::Instant::now());
         }
     }
+    for (controller, unrest) in operator.running.unrest() {
+        if !unrest.endless.is_empty() {
+            return Err(format!("{controller:?} reconciles without end: {:?}", unrest.endless));
+        }
+    }
     let objects = objects(&user).await.map_err(text)?;
     let (trace, requests) = world.trace();
-    operator.task.abort();
     Ok(Run { trace, requests, crashes, objects })
 }
 
-/// A running operator and the wire that it hangs on.
+/// A running operator and the wire that it hangs on. Dropping it is a crash.
 struct Operator {
     wire: Wire,
-    task: tokio::task::JoinHandle<()>,
+    running: Running,
 }
 
 fn start(world: &World, crash: bool) -> Operator {
@@ -135,11 +140,7 @@ fn start(world: &World, crash: bool) -> Operator {
         wire.crash_after(1 + world.entropy.below(60));
     }
     let manager = website::operator(client).without_signals().without_health().without_metrics();
-    let task = tokio::spawn(async move {
-        // Its end is the crash, or the end of the run.
-        let _ = manager.run().await;
-    });
-    Operator { wire, task }
+    Operator { wire, running: manager.start() }
 }
 
 /// Restarts a crashed operator; returns the number of crashes, 0 or 1.
@@ -147,7 +148,6 @@ fn revive(world: &World, operator: &mut Operator) -> u64 {
     if !operator.wire.is_cut() {
         return 0;
     }
-    operator.task.abort();
     *operator = start(world, false);
     1
 }

@@ -256,6 +256,33 @@ async fn a_controller_mirrors_objects_of_another_cluster_and_readiness_and_metri
     assert_eq!(error.kind(), windlass::ErrorKind::NotLeader, "nobody leads: {error}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_operator_is_not_settled_while_its_cache_of_another_cluster_lags() {
+    let there = TestCluster::builder().embedded().start().await;
+    let here = TestCluster::builder().embedded().start().await;
+    here.install::<Widget>().await;
+    let originals: Api<ConfigMap> = there.client().namespace(there.namespace());
+    let copies: Api<ConfigMap> = here.client().namespace(here.namespace());
+    let east = Cluster::new("east", there.client());
+    let manager =
+        Manager::new(here.client()).cluster(&east).wired(Mirror { east: east.clone() }, |wiring| {
+            wiring.watches_in::<ConfigMap>(&east, |map| vec![map.key().clone()])
+        });
+    let running = here.spawn(manager);
+    let widgets = here.client().namespace::<Widget>(here.namespace());
+    widgets.create(&widget::widget("a", "-")).await.unwrap();
+    running.settled().await;
+    there.server().faults().pause_watches("configmaps");
+    originals.create(&text_map("a", "one")).await.unwrap();
+    let error = running.try_settled(Duration::from_secs(5)).await.unwrap_err();
+    let key = format!("{}/a has not arrived", there.namespace());
+    assert!(error.to_string().contains(&key), "{error}");
+    there.server().faults().resume_watches("configmaps");
+    running.settled().await;
+    assert_eq!(copies.get("a").await.unwrap().data.unwrap()["text"], "one");
+    assert_eq!(running.stop().await, Exit::Drained);
+}
+
 async fn fetch(addr: SocketAddr, path: &str) -> String {
     let mut stream = tokio::net::TcpStream::connect(addr).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");

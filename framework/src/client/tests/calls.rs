@@ -368,7 +368,7 @@ impl WriteGate for Lease {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_that_the_gate_refuses_is_not_sent_and_reads_pass() {
+async fn l4_a_write_that_the_gate_refuses_is_not_sent_and_reads_pass() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     let client = client(&server).gated(Arc::new(Lease(AtomicU32::new(0))));
     let error = client.send(create()).await.unwrap_err();
@@ -378,7 +378,7 @@ async fn a_write_that_the_gate_refuses_is_not_sent_and_reads_pass() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_gated_write_ends_within_the_leases_validity_and_tells_the_server() {
+async fn l4_a_gated_write_ends_within_the_leases_validity_and_tells_the_server() {
     let server = Server::with([Reply::Silence]);
     let client = client(&server).gated(Arc::new(Lease(AtomicU32::new(2))));
     let started = Instant::now();
@@ -415,7 +415,7 @@ impl WriteGate for Until {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_whose_lease_ends_while_it_connects_is_not_sent() {
+async fn l4_a_write_whose_lease_ends_while_it_connects_is_not_sent() {
     let server = Server::with([Reply::Answer(200, "{}")]);
     let slow = Client::over(Arc::new(SlowWire(Wire(Arc::clone(&server)))), seams());
     let end = Instant::now() + Duration::from_secs(3);
@@ -436,7 +436,7 @@ async fn a_write_is_not_sent_again_on_another_connection_without_the_gate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_gate_is_asked_before_each_attempt() {
+async fn l4_the_gate_is_asked_before_each_attempt() {
     let server = Server::with([Reply::With(429, "retry-after", "1", "")]);
     let gated = client(&server).gated(Arc::new(Lease(AtomicU32::new(4))));
     let error = gated.send(create()).await.unwrap_err();

@@ -336,3 +336,33 @@ async fn mechanism_2_each_request_gets_a_backoff_manager_from_the_client() {
     assert_eq!(started.elapsed().as_secs(), 0, "another has another");
     assert_eq!(made.load(Ordering::Relaxed), 3);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_urgent_request_waits_for_no_permit_that_others_wait_for() {
+    let server = Server::with([Reply::Answer(200, "{}")]);
+    let client = limited(&server, 1.0, 1);
+    client.send(get()).await.unwrap();
+    let started = Instant::now();
+    client.urgent().send(get()).await.unwrap();
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    client.send(get()).await.unwrap();
+    assert!(started.elapsed() >= Duration::from_secs(1), "others wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_urgent_request_waits_for_no_backoff_of_the_client() {
+    let server = Server::with([Reply::Answer(500, "")]);
+    let shared = url_backoff();
+    let client = Client::builder()
+        .connector(Arc::new(Wire(Arc::clone(&server))))
+        .seams(seams())
+        .backoff(Arc::new(move || Arc::clone(&shared) as _))
+        .build()
+        .unwrap();
+    client.send(get()).await.unwrap_err();
+    let started = Instant::now();
+    client.urgent().send(get()).await.unwrap_err();
+    assert_eq!(started.elapsed(), Duration::ZERO);
+    client.send(get()).await.unwrap_err();
+    assert!(started.elapsed() >= Duration::from_secs(1), "others wait");
+}

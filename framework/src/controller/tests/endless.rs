@@ -75,6 +75,16 @@ async fn c4_a_planted_loop_is_slowed_down_told_once_and_ends_with_its_cause() {
 }
 
 #[tokio::test(start_paused = true)]
+#[should_panic(expected = "it reconciles without end")]
+async fn c4_a_test_that_leaves_a_controller_that_loops_fails() {
+    let (world, restless) = (World::start().await, Restless::default());
+    let running = world.run(Wiring::new().build(restless.clone())).await;
+    world.create("home", "label").await;
+    pass(30).await;
+    drop(running);
+}
+
+#[tokio::test(start_paused = true)]
 async fn c4_a_status_that_is_new_each_time_wakes_nobody() {
     let (world, restless) = (World::start().await, Restless::default());
     let running = world.run(Wiring::new().build(restless.clone())).await;

@@ -17,7 +17,7 @@ async fn the_finalizer_is_there_before_the_first_reconcile_and_others_keep_their
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_removed_finalizer_tells_which_version_it_was_removed_from() {
+async fn c6_a_removed_finalizer_tells_which_version_it_was_removed_from() {
     let world = World::start().await;
     let mut site = Site::new("home", SiteSpec { host: "a".into(), config: None });
     site.metadata.finalizers = Some(vec![FINALIZER.into()]);
@@ -56,7 +56,7 @@ async fn a_failing_clean_up_keeps_the_object_and_a_successful_one_lets_it_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clean_up_removes_only_our_finalizer() {
+async fn c6_a_clean_up_removes_only_our_finalizer() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(finalizing(&sites)).await;
     world.create("home", "a").await;

@@ -23,7 +23,7 @@ async fn an_object_gets_its_child_its_condition_and_an_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_child_that_vanishes_or_is_changed_is_put_right() {
+async fn k2_a_child_that_vanishes_or_is_changed_is_put_right() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
     world.create("home", "a.example").await;
@@ -39,7 +39,7 @@ async fn a_child_that_vanishes_or_is_changed_is_put_right() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_nothing_would_change_nothing_is_written() {
+async fn k6_when_nothing_would_change_nothing_is_written() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
     world.create("home", "a.example").await;
@@ -54,7 +54,7 @@ async fn when_nothing_would_change_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_a_restart_every_object_is_reconciled_and_nothing_is_changed() {
+async fn k3_k6_after_a_restart_every_object_is_reconciled_and_nothing_is_changed() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
     world.create("home", "a.example").await;
@@ -70,7 +70,7 @@ async fn after_a_restart_every_object_is_reconciled_and_nothing_is_changed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconciler_that_panics_takes_no_other_object_down() {
+async fn c3_a_reconciler_that_panics_takes_no_other_object_down() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
     world.create("bad", "panics").await;

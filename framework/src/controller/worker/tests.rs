@@ -158,7 +158,7 @@ async fn pass(duration: Duration) {
 const LONG: Duration = Duration::from_secs(25);
 
 #[tokio::test(start_paused = true)]
-async fn a_reconciler_that_panics_takes_nothing_else_down() {
+async fn c3_a_reconciler_that_panics_takes_nothing_else_down() {
     let stage = Stage::start(2, LONG);
     stage.add("panics");
     stage.add("fine");
@@ -174,7 +174,7 @@ async fn a_reconciler_that_panics_takes_nothing_else_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reconcile_that_never_returns_is_ended_by_its_deadline_and_retried() {
+async fn c8_a_reconcile_that_never_returns_is_ended_by_its_deadline_and_retried() {
     let stage = Stage::start(2, LONG);
     stage.add("hangs");
     stage.add("fine");
@@ -199,7 +199,7 @@ async fn a_long_reconcile_shows_in_the_gauges_before_it_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failing_key_backs_off_alone_and_others_go_on() {
+async fn c2_a_failing_key_backs_off_alone_and_others_go_on() {
     let stage = Stage::start(2, LONG);
     stage.add("fails");
     for _ in 0..60 {
@@ -212,6 +212,27 @@ async fn a_failing_key_backs_off_alone_and_others_go_on() {
     let runs = stage.script.runs("fails");
     assert!((20..=90).contains(&runs), "{runs}");
     assert_eq!(stage.worker.queue.counts().backing_off, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn k4_a_panic_an_error_and_a_deadline_are_retried_after_the_same_waits() {
+    let waits = async |name: &str, takes: Duration| {
+        let stage = Stage::start(1, LONG);
+        stage.add(name);
+        pass(Duration::from_secs(3 * 3600)).await;
+        let runs = stage.script.runs.lock()[name].clone();
+        let waits = runs.windows(2).map(|pair| (pair[1] - pair[0]).saturating_sub(takes));
+        waits.take(10).collect::<Vec<_>>()
+    };
+    let failed = waits("fails", Duration::ZERO).await;
+    assert_eq!(failed.len(), 10);
+    for (name, seconds) in [("panics", 0), ("hangs", 300)] {
+        let others = waits(name, Duration::from_secs(seconds)).await;
+        // Timers end at whole milliseconds.
+        let same = |(a, b): (&Duration, &Duration)| a.abs_diff(*b) <= Duration::from_millis(2);
+        assert!(failed.iter().zip(&others).all(same), "{name}: {others:?} {failed:?}");
+        assert_eq!(others.len(), 10);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -240,7 +261,7 @@ async fn a_requeue_after_success_comes_at_its_time_and_is_no_failure() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn poisoned_keys_hold_at_most_half_of_the_workers() {
+async fn c2_poisoned_keys_hold_at_most_half_of_the_workers() {
     let stage = Stage::start(4, LONG);
     for n in 0..10 {
         stage.add(&format!("poison-{n}"));

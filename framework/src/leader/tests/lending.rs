@@ -148,6 +148,14 @@ fn who_lends_and_never_gives_back_is_refused() {
     assert!(keeps.to_string().contains("never gives it back"), "{keeps}");
 }
 
+#[test]
+fn who_both_asks_and_lends_is_refused() {
+    let error = lender().ask(true).check().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Config);
+    assert!(error.to_string().contains("pass it on for ever"), "{error}");
+    assert!(asker().check().is_ok());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lender_whose_work_was_cut_does_not_take_its_lease_back_before_the_asker() {
     let bench = Bench::new();

@@ -100,7 +100,7 @@ async fn a_missing_second_lock_is_made_beside_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_update_of_a_version_that_was_not_read_is_a_conflict() {
+async fn l1_an_update_of_a_version_that_was_not_read_is_a_conflict() {
     let pair = Pair::new();
     let error = pair.lock("ann").update("1:0-", foreign("ann", 0)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);

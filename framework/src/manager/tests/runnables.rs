@@ -105,7 +105,7 @@ async fn an_essential_runnable_ends_the_operator_with_its_error_after_the_drain(
 }
 
 #[tokio::test(start_paused = true)]
-async fn s_a_runnable_that_does_not_stop_is_cut_off_at_the_end_of_the_drain() {
+async fn s1_a_runnable_that_does_not_stop_is_cut_off_at_the_end_of_the_drain() {
     let controller = Slow::new(Duration::ZERO);
     let stubborn = Runnable::new("stubborn", |_| std::future::pending());
     let running = operator(&controller).drain(Duration::from_secs(5)).runnable(stubborn).start();

@@ -55,7 +55,7 @@ fn retry_in(end: Option<Finished<u8>>) -> Option<Duration> {
 }
 
 #[test]
-fn a_key_added_while_in_work_keeps_the_place_it_then_took() {
+fn g_q4_a_key_added_while_in_work_keeps_the_place_it_then_took() {
     let mut queue = core(2);
     queue.plain(1, at(0));
     assert_eq!(take(&mut queue, at(0)), Some(1));
@@ -89,7 +89,7 @@ fn a_rested_key_leaves_nothing_behind() {
 }
 
 #[test]
-fn events_during_a_backoff_do_not_advance_it() {
+fn g_q9_events_during_a_backoff_do_not_advance_it() {
     let mut queue = core(1);
     let fail = Verdict::Retry { draw: 1.0 };
     queue.plain(1, at(0));
@@ -132,7 +132,7 @@ fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
 }
 
 #[test]
-fn failing_keys_hold_at_most_half_of_the_workers() {
+fn c2_failing_keys_hold_at_most_half_of_the_workers() {
     let mut queue = core(4);
     for key in 0..6 {
         queue.plain(key, at(0));
@@ -441,7 +441,7 @@ proptest! {
 
     /// G-Q1 to Q6, Q8 and Q9: whatever happens, the queue hands out what the naive one does.
     #[test]
-    fn the_queue_agrees_with_a_naive_one(workers in 1_usize..6, steps in steps_and_end()) {
+    fn g_q1_to_g_q6_the_queue_agrees_with_a_naive_one(workers in 1_usize..6, steps in steps_and_end()) {
         let mut queue = core(workers);
         let mut naive = Naive { limit: (workers / 2).max(1), ..Naive::default() };
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());

@@ -1,0 +1,175 @@
+//! An operator as a program of its own: what flags, environment and signals do to it.
+
+// Helpers of tests may unwrap, as tests may.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Lines};
+use tokio::net::TcpStream;
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::time::{Instant, sleep, timeout};
+use windlass::api::Api;
+use windlass::testing::TestCluster;
+use windlass_tests::widget::{Widget, widget};
+
+/// On a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+struct Program {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    seen: Vec<String>,
+}
+
+impl Program {
+    /// The cluster is known by the flag only; `name` is that of a file.
+    async fn start(
+        cluster: &TestCluster,
+        name: &str,
+        flags: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let kubeconfig = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.yaml"));
+        std::fs::write(&kubeconfig, cluster.kubeconfig().await).unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_operator"))
+            .arg("--kubeconfig")
+            .arg(&kubeconfig)
+            .args(["--health-probe-bind-address=127.0.0.1:0", "--metrics-bind-address=0"])
+            .args(flags)
+            .env_remove("RUST_LOG")
+            .env("KUBECONFIG", "/there/is/no/such/file")
+            .envs(environment.iter().copied())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let log = BufReader::new(child.stderr.take().unwrap()).lines();
+        Self { child, log, seen: Vec::new() }
+    }
+
+    /// The first line from now on that contains `part`.
+    async fn logs(&mut self, part: &str) -> String {
+        loop {
+            match timeout(PATIENCE, self.log.next_line()).await {
+                Ok(Ok(Some(line))) => self.seen.push(line),
+                end => panic!("{part:?} was not logged ({end:?}): {:#?}", self.seen),
+            }
+            if let Some(line) = self.seen.last().filter(|line| line.contains(part)) {
+                return line.clone();
+            }
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let id = self.child.id().unwrap().to_string();
+        assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
+    }
+
+    /// Its exit code, within `limit`.
+    async fn ends_within(&mut self, limit: Duration) -> Option<i32> {
+        let ended = timeout(limit, self.child.wait()).await.expect("it ends in time");
+        ended.unwrap().code()
+    }
+}
+
+async fn until(what: &str, mut met: impl AsyncFnMut() -> bool) {
+    let began = Instant::now();
+    while !met().await {
+        assert!(began.elapsed() < PATIENCE, "it never happened: {what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// With one thread for everything nobody is left who could see a signal; with more, the end must not
+/// wait for the one that is blocked.
+#[tokio::test]
+async fn s2_d7_a_second_signal_ends_a_process_whose_reconcile_blocks_its_thread() {
+    for threads in ["1", "4"] {
+        let cluster = TestCluster::builder().embedded().start().await;
+        cluster.install::<Widget>().await;
+        let widgets: Api<Widget> = cluster.client().namespace(cluster.namespace());
+        widgets.create(&widget("a", "block")).await.unwrap();
+        let threads = [("TOKIO_WORKER_THREADS", threads)];
+        let mut program = Program::start(&cluster, "blocked", &[], &threads).await;
+        let line = program.logs("using a cluster").await;
+        assert!(!line.starts_with('{'), "text is the default: {line}");
+        let maps: Api<ConfigMap> = cluster.client().namespace(cluster.namespace());
+        until("the reconcile began", async || maps.get_opt("a").await.unwrap().is_some()).await;
+        program.signal("-TERM");
+        program.signal("-INT");
+        assert_eq!(program.ends_within(Duration::from_secs(5)).await, Some(2));
+    }
+}
+
+/// The answer's status and text.
+async fn fetch(address: &str, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    let (head, text) = answer.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), text.to_owned())
+}
+
+#[tokio::test]
+async fn flags_and_environment_say_where_it_works_how_fast_how_it_logs_and_answers_probes() {
+    let cluster = TestCluster::builder().embedded().start().await;
+    cluster.install::<Widget>().await;
+    let (own, other) = (cluster.namespace(), cluster.new_namespace().await);
+    let names: Vec<String> = (0..8).map(|n| format!("w{n}")).collect();
+    for name in &names {
+        for namespace in [own, &other] {
+            let widgets = cluster.client().namespace::<Widget>(namespace);
+            widgets.create(&widget(name, "x")).await.unwrap();
+        }
+    }
+    let flags = ["--log-format=json", "--kube-api-qps=20", "--kube-api-burst=1"];
+    let place = [("WATCH_NAMESPACE", own)];
+    cluster.server().clear_requests();
+    let mut program = Program::start(&cluster, "flags", &flags, &place).await;
+    let line: Value = serde_json::from_str(&program.logs("\"serving\"").await).unwrap();
+    let health = line["health"].as_str().unwrap().to_owned();
+
+    let widgets: Api<Widget> = cluster.client().namespace(own);
+    let done = async || {
+        let all = widgets.list().await.unwrap().items;
+        all.iter().all(|one| one.status.as_ref().is_some_and(|s| s.conditions.is_met("Ready")))
+    };
+    until("all are reconciled", done).await;
+    let asked = cluster.server().requests();
+    let writes: Vec<_> = asked.iter().filter(|r| r.verb == "patch" && r.code < 300).collect();
+    let maps = writes.iter().filter(|r| r.resource == "configmaps").count();
+    assert_eq!(maps, names.len(), "{writes:?}");
+    assert!(writes.iter().all(|r| r.namespace == own), "{writes:?}");
+    let watched: BTreeSet<_> =
+        asked.iter().filter(|r| r.verb == "watch").map(|r| r.namespace.as_str()).collect();
+    assert_eq!(watched, BTreeSet::from([own]));
+    // Two writes for each, 20 a second.
+    let took = writes[writes.len() - 1].at - writes[0].at;
+    assert!(took >= 600, "{} writes within {took} ms", writes.len());
+
+    let (status, text) = fetch(&health, "/readyz?verbose").await;
+    assert!(status.contains("200"), "{status}: {text}");
+    for line in ["[+]cache widgets.test.windlass.dev ok: 8 objects\n", "[+]cache configmaps ok: "] {
+        assert!(text.contains(line), "{line:?} is not in {text}");
+    }
+    assert!(text.ends_with("readyz check passed\n"), "{text}");
+
+    program.signal("-TERM");
+    assert_eq!(program.ends_within(Duration::from_secs(30)).await, Some(0));
+    while let Some(line) = program.log.next_line().await.unwrap() {
+        program.seen.push(line);
+    }
+    for line in &program.seen {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"));
+        assert!(line["level"].is_string() && line["message"].is_string(), "{line}");
+    }
+}
