@@ -204,3 +204,26 @@ fn outside_of_buffers(representation: Representation) -> f64 {
     drop(old);
     general as f64 / first as f64
 }
+
+/// Who holds an object keeps it; the block of one that nobody holds is the next one's, and goes with its
+/// store.
+#[test]
+fn the_block_of_an_object_that_nobody_holds_is_the_next_ones() {
+    let core = core();
+    let store = store(&core);
+    put(&core, &sized(1, 1, 100));
+    let (held, first) = (store.list(), store.list()[0].raw().into_owned());
+    put(&core, &sized(1, 2, 200));
+    assert_eq!(core.home.blocks.len(), 0, "somebody holds it");
+    put(&core, &sized(1, 3, 300));
+    assert_eq!(core.home.blocks.len(), 1);
+    put(&core, &sized(2, 4, 100));
+    assert_eq!(core.home.blocks.len(), 0, "it was used");
+    assert_eq!(*held[0].raw(), *first);
+    let names: Vec<_> = store.list().iter().map(|cached| cached.raw().len()).collect();
+    assert!(names[0] > names[1] + 100, "{names:?}");
+    put(&core, &sized(2, 5, 100));
+    let home = Arc::downgrade(&core.home);
+    drop((store, held, core));
+    assert!(home.upgrade().is_none(), "blocks do not keep what holds them");
+}
