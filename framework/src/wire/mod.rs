@@ -11,6 +11,7 @@ mod head;
 pub(crate) mod lean;
 mod list;
 mod marks;
+mod name;
 mod only;
 mod paths;
 mod scan;
