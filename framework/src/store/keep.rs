@@ -18,7 +18,7 @@ use super::mode::{Representation, Transform};
 use super::object::{Home, Object};
 use super::outside::{Fields, Outside};
 use super::part::Selection;
-use super::values::Plan;
+use super::values::{Path, Plan};
 use crate::resource::{ClusterId, ObjectKey, Resource, ResourceExt, ResourceInfo};
 use crate::wire::{Skim, object_at_path};
 
@@ -106,6 +106,12 @@ impl Mode {
             Form::Decoded(decoded) => decoded.fields.has(path),
             _ => true,
         }
+    }
+
+    /// Has what is kept the very values that the object had at this path? A decoded value may be
+    /// written otherwise than it was read.
+    pub(super) fn tells(&self, path: Path) -> bool {
+        !matches!(self.form, Form::Decoded(_)) && self.has(path)
     }
 
     /// The fields of the type that objects are read as, where it is known to have a part only.
