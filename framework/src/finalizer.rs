@@ -5,6 +5,7 @@
 //!
 //! Absent: the clean-up itself, and the decision when to run it.
 
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 use crate::api::{Api, Patch};
@@ -24,8 +25,17 @@ pub async fn add<K: Resource>(
     object: &K,
     finalizer: &str,
 ) -> Result<Option<K>, Error> {
+    Ok(add_to(api, object, finalizer).await?.map(|(object, _)| object))
+}
+
+/// [`add`], with the API server's answer.
+pub(crate) async fn add_to<K: Resource>(
+    api: &Api<K>,
+    object: &K,
+    finalizer: &str,
+) -> Result<Option<(K, Bytes)>, Error> {
     let finalizers = others(object, finalizer).chain([finalizer]).collect();
-    gone_is_none(api.patch(object.name(), patch(object, finalizers)).await)
+    gone_is_none(api.patch(object.name(), patch(object, finalizers)).answered().await)
 }
 
 /// Takes `finalizer` off `object`, or off its newest version if somebody else wrote since. It is no
@@ -43,11 +53,12 @@ pub async fn remove<K: Resource>(
 }
 
 /// What a removal left.
-#[derive(Debug)]
 pub(crate) struct Left<K> {
     pub(crate) object: K,
     /// The resourceVersion that was patched; `None` when nothing was written.
     pub(crate) from: Option<String>,
+    /// The API server's answer to the patch; empty when nothing was written.
+    pub(crate) answer: Bytes,
 }
 
 /// [`remove`], telling which version it wrote upon.
@@ -60,12 +71,12 @@ pub(crate) async fn remove_from<K: Resource>(
     let mut tries = 1;
     while newest.has_finalizer(finalizer) {
         let finalizers = others(&newest, finalizer).collect();
-        match gone_is_none(api.patch(newest.name(), patch(&newest, finalizers)).await) {
+        match gone_is_none(api.patch(newest.name(), patch(&newest, finalizers)).answered().await) {
             // Also one that an attempt of ours may have caused: it is decided anew from what is there.
             Err(error) if error.code() == Some(409) && tries < TRIES => {}
             answer => {
                 let from = Some(newest.resource_version().to_owned());
-                return Ok(answer?.map(|object| Left { object, from }));
+                return Ok(answer?.map(|(object, answer)| Left { object, from, answer }));
             }
         }
         tries += 1;
@@ -76,7 +87,7 @@ pub(crate) async fn remove_from<K: Resource>(
             None => return Ok(None),
         }
     }
-    Ok(Some(Left { object: newest, from: None }))
+    Ok(Some(Left { object: newest, from: None, answer: Bytes::new() }))
 }
 
 fn others<'a, K: Resource>(object: &'a K, finalizer: &'a str) -> impl Iterator<Item = &'a str> {
@@ -92,9 +103,9 @@ fn body(resource_version: &str, finalizers: &[&str]) -> Value {
     json!({ "metadata": { "resourceVersion": resource_version, "finalizers": finalizers } })
 }
 
-fn gone_is_none<K>(answer: Result<K, Error>) -> Result<Option<K>, Error> {
+fn gone_is_none<A>(answer: Result<A, Error>) -> Result<Option<A>, Error> {
     match answer {
-        Ok(object) => Ok(Some(object)),
+        Ok(answer) => Ok(Some(answer)),
         // Also when an attempt of ours took the last finalizer off, and its answer was lost.
         Err(error) if error.code() == Some(404) => Ok(None),
         Err(error) => Err(error),

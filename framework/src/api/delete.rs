@@ -207,7 +207,7 @@ impl<K> Delete<K> {
 
     /// Sends it; the answer as it came.
     pub(crate) async fn answer(self) -> Result<Bytes, Error> {
-        self.finished().send(|_, body, _| Ok(Bytes::copy_from_slice(body))).await
+        self.finished().answered(|_, _, _| Ok(())).await.map(|((), answer)| answer)
     }
 
     pub(super) fn finished(mut self) -> Draft {

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
+use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::patch::merge_diff;
@@ -121,22 +122,22 @@ impl<K: Whole> Patcher<K> {
     /// no such subresource; [`ErrorKind::Usage`] when the name or the namespace was changed. When the
     /// object was written and its status was not, the status is still to be sent.
     pub async fn send(&mut self) -> Result<bool, Error> {
-        self.send_telling(|_, _| {}).await
+        self.send_telling(|_, _, _| {}).await
     }
 
-    /// As [`send`](Self::send), telling after each write what it left, and which version it was made
-    /// upon: `None` when the API server was not told to check that.
+    /// As [`send`](Self::send), telling after each write which version it was made upon (`None` when
+    /// the API server was not told to check that), what it left, and the answer that says so.
     pub(crate) async fn send_telling(
         &mut self,
-        mut told: impl FnMut(Option<&str>, &K) + Send,
+        mut told: impl FnMut(Option<&str>, &K, &[u8]) + Send,
     ) -> Result<bool, Error> {
         self.check_unmoved()?;
         let Changes { object, status, wanted_status } = self.changes()?;
         let is_written = object.is_some() || status.is_some();
         if let Some(patch) = object {
             let from = self.locked_at().map(str::to_owned);
-            let written = self.write(patch, false).await?;
-            told(from.as_deref(), &written);
+            let (written, answer) = self.write(patch, false).await?;
+            told(from.as_deref(), &written, &answer);
             self.object = written.clone();
             self.base = written;
             if status.is_some() {
@@ -146,8 +147,8 @@ impl<K: Whole> Patcher<K> {
         }
         if let Some(status) = status {
             let from = self.locked_at().map(str::to_owned);
-            let written = self.write(json!({ "status": status }), true).await?;
-            told(from.as_deref(), &written);
+            let (written, answer) = self.write(json!({ "status": status }), true).await?;
+            told(from.as_deref(), &written, &answer);
             self.base = written;
         }
         self.object = self.base.clone();
@@ -159,7 +160,7 @@ impl<K: Whole> Patcher<K> {
         Some(self.base.resource_version()).filter(|version| self.is_locked && !version.is_empty())
     }
 
-    async fn write(&self, mut patch: Value, is_status: bool) -> Result<K, Error> {
+    async fn write(&self, mut patch: Value, is_status: bool) -> Result<(K, Bytes), Error> {
         let version = self.base.resource_version();
         if let Some(version) = self.locked_at() {
             patch["metadata"]["resourceVersion"] = version.into();
@@ -169,7 +170,7 @@ impl<K: Whole> Patcher<K> {
         }
         let write = self.api.patch(self.base.name(), Patch::Merge(patch));
         let write = if is_status { write.status() } else { write };
-        write.await.map_err(|error| match error.is_conflict() {
+        write.answered().await.map_err(|error| match error.is_conflict() {
             true => error.note(&format!("it was read at resourceVersion {version}")),
             false => error,
         })

@@ -1,5 +1,7 @@
 //! A draft becomes a [`Request`], is sent, and its answer decoded.
 
+use bytes::Bytes;
+
 use super::decode::Decoder;
 use super::draft::Draft;
 use crate::client::{ByteStream, PatchType, Prepared, RawWatch, Request, Verb};
@@ -94,14 +96,20 @@ impl Draft {
     }
 
     /// Sends it and decodes the answer.
-    pub(crate) async fn send<T>(mut self, decode: Decoder<T>) -> Result<T, Error> {
+    pub(crate) async fn send<T>(self, decode: Decoder<T>) -> Result<T, Error> {
+        self.answered(decode).await.map(|(decoded, _)| decoded)
+    }
+
+    /// As [`send`](Self::send), with the answer as it came: a type may have a part of it only.
+    pub(crate) async fn answered<T>(mut self, decode: Decoder<T>) -> Result<(T, Bytes), Error> {
         let client = self.target.client.clone();
         let mut answer = client.send(self.finish()?).await;
         if self.was_refused(&answer) {
             answer = client.send(self.finish()?).await;
         }
         let answer = answer.map_err(|error| self.explain(error))?;
-        decode(&self.what(), &answer.body, &self.target.info)
+        let decoded = decode(&self.what(), &answer.body, &self.target.info)?;
+        Ok((decoded, answer.body))
     }
 
     /// Sends it and streams the answer's body.

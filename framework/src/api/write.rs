@@ -4,6 +4,8 @@ use std::fmt;
 use std::future::IntoFuture;
 use std::time::Duration;
 
+use bytes::Bytes;
+
 use super::ApiFuture;
 use super::decode::Decoder;
 use super::draft::Draft;
@@ -93,6 +95,11 @@ impl<T> Write<T> {
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.draft.set_timeout(timeout);
         self
+    }
+
+    /// Sends it; the object, and the answer that it was decoded from.
+    pub(crate) async fn answered(self) -> Result<(T, Bytes), crate::Error> {
+        self.draft.answered(self.decode).await
     }
 }
 

@@ -280,31 +280,26 @@ impl<C: Reconciler> Context<C> {
         }
     }
 
-    /// A write of ours on top of version `from` left the object like this.
-    pub(super) fn wrote_own(&self, from: &str, object: &C::Object) {
-        self.wrote_upon(from, object);
+    /// A write of ours on top of version `from` left the object like this, by the API server's answer.
+    pub(super) fn wrote_own(&self, from: &str, object: &C::Object, answer: &[u8]) {
+        self.wrote_upon(from, object, answer);
     }
 
     /// As [`wrote_own`](Self::wrote_own), for the same object in another form.
-    fn wrote_upon<K: Resource>(&self, from: &str, object: &K) {
+    fn wrote_upon<K: Resource>(&self, from: &str, object: &K, answer: &[u8]) {
         // What was not reconciled in this turn is news, whoever writes upon it.
         let begun = if self.turn.cancel.began_at(from) { from } else { "" };
         let to = object.resource_version();
         self.reach.memory.echoes.wrote(&self.key, begun, (from, to));
-        self.show(object);
+        self.show::<K>(answer);
     }
 
-    /// Shows the cache what a write of ours left, before the watch does.
-    fn show<K: Resource>(&self, object: &K) {
-        let informers = &self.reach.informers;
-        // A kind that nobody reads from a cache gets none for being written. A projection would not
-        // fill the caches of the whole.
-        let caches = match K::projection() {
-            Some(_) => informers.existing::<K>().into_iter().collect(),
-            None => informers.caches_of::<K>(),
-        };
-        for cache in caches {
-            if let Err(error) = cache.wrote(object) {
+    /// Shows the caches what a write of ours left, by the API server's answer, before the watch does. A
+    /// type may have a part of it only: the answer is all there is.
+    fn show<K: Resource>(&self, answer: &[u8]) {
+        // A kind that nobody reads from a cache gets none for being written.
+        for cache in self.reach.informers.caches_of::<K>() {
+            if let Err(error) = cache.wrote_answer(answer) {
                 // The watch will show it.
                 tracing::debug!(%error, "an own write is not shown before the watch does");
             }
@@ -312,8 +307,8 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// As [`show`](Self::show), and remembers it until the watch has shown it.
-    fn wrote<K: Resource>(&self, what: What, object: &K) {
-        self.show(object);
+    fn wrote<K: Resource>(&self, what: What, object: &K, answer: &[u8]) {
+        self.show::<K>(answer);
         let key = object.key().in_cluster(self.key.cluster());
         self.sent::<K>(what, &key, object.uid());
     }
@@ -349,9 +344,7 @@ impl<C: Reconciler> Context<C> {
             said.details.and_then(|details| details.uid)
         } else if metadata.deletion_timestamp.is_some() && is_held {
             let uid = said.metadata.uid.unwrap_or_default();
-            if let Ok(object) = serde_json::from_slice::<K>(answer) {
-                self.show(&object);
-            }
+            self.show::<K>(answer);
             return self.sent::<K>(What::Deleted, key, &uid);
         } else {
             // Some kinds answer with their last state when they are gone.

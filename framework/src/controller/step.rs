@@ -232,8 +232,8 @@ impl<C: Reconciler> ObjectStep<C> {
         }
         (finalizer.cleanup)(&self.controller, &object, cx).await?;
         let left = finalizer::remove_from(&cx.own_api(), &*object, &finalizer.name).await?;
-        if let Some(Left { object: left, from: Some(from) }) = left {
-            cx.wrote_own(&from, &left);
+        if let Some(Left { object: left, from: Some(from), answer }) = left {
+            cx.wrote_own(&from, &left, &answer);
         }
         Ok(())
     }
@@ -267,9 +267,8 @@ async fn add_finalizer<C: Reconciler>(
     finalizer: &Finalizer<C>,
 ) -> Result<Option<Context<C>>, Failure> {
     let object = Arc::clone(cx.object());
-    let Some(held) = finalizer::add(&cx.own_api(), &*object, &finalizer.name).await? else {
-        return Ok(None);
-    };
-    cx.wrote_own(object.resource_version(), &held);
+    let held = finalizer::add_to(&cx.own_api(), &*object, &finalizer.name).await?;
+    let Some((held, answer)) = held else { return Ok(None) };
+    cx.wrote_own(object.resource_version(), &held, &answer);
     Ok(Some(cx.with_object(held)))
 }

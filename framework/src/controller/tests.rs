@@ -46,6 +46,7 @@ mod finalizers;
 mod lifecycle;
 mod namespaces;
 mod outside;
+mod own_parts;
 mod own_writes;
 mod patchers;
 mod promises;

@@ -161,14 +161,15 @@ pub trait Queue {
 
     /// A list at `resource_version` shows these objects and no others. Returns what was refused:
     /// each costs itself only, but then nothing is taken for deleted, for what could not be named
-    /// may be what seems to be missing. A full queue refuses the whole list.
+    /// may be what seems to be missing. A full queue refuses the whole list; an empty one it takes, as
+    /// there is nothing to give back that would say otherwise.
     fn replace(
         &mut self,
         list: Vec<Self::Object>,
         resource_version: &str,
         known: &dyn Known<Self::Key, Self::Object>,
     ) -> Vec<Refused<Self::Object>> {
-        if !self.has_room() {
+        if !self.has_room() && !list.is_empty() {
             return list.into_iter().map(Refused::Full).collect();
         }
         let (list, refused) = Replacement::admit(self.rules(), list, resource_version);

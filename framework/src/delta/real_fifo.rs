@@ -64,8 +64,8 @@ impl<K, T> RealDelta<K, T> {
 ///
 /// - Nothing is merged or dropped: what was deleted is handed out with its whole history.
 /// - When full, adding is refused ([`Refused::Full`](super::Refused::Full) gives the object back), and waits in a
-///   [`Shared`](super::Shared). A list or a resync is taken when there is room for one entry and
-///   may exceed the bound by its length.
+///   [`Shared`](super::Shared). A list is taken when there is room for one entry, or when it is empty;
+///   a resync always. Either may exceed the bound by what it queues.
 /// - [`replace`](Queue::replace) queues tombstones for what was queued or known and is not listed,
 ///   then a `Replaced` for each listed object. [Atomic](Self::atomic) queues hold one `ReplacedAll`
 ///   instead, and leave it to the consumer to compare.
@@ -270,6 +270,19 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         self.is_populated = true;
         let Replacement { objects, is_whole, resource_version } = list;
         if self.is_atomic {
+            // One empty list after another, also of a full queue, says no more than the last.
+            if let Some(RealDelta::ReplacedAll {
+                objects: before,
+                is_whole: true,
+                resource_version: at,
+            }) = self.entries.back_mut().map(|entry| &mut entry.delta)
+                && is_whole
+                && objects.is_empty()
+                && before.is_empty()
+            {
+                *at = resource_version;
+                return;
+            }
             let all = RealDelta::ReplacedAll { objects, is_whole, resource_version };
             return self.push(all, is_initial);
         }
@@ -287,7 +300,12 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
 
     fn resync(&mut self, known: &dyn Known<K, T>) {
         if self.is_atomic {
-            return self.push(RealDelta::SyncAll, false);
+            // One resync after another says no more than the first.
+            let last = self.entries.back().map(|entry| &entry.delta);
+            if !matches!(last, Some(RealDelta::SyncAll)) {
+                self.push(RealDelta::SyncAll, false);
+            }
+            return;
         }
         let queued: BTreeSet<K> =
             self.entries.iter().filter_map(|entry| entry.delta.key().cloned()).collect();

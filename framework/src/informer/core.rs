@@ -54,9 +54,9 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// `name`: for people, `label`: for metrics. `scopes`: where to read, by namespace.
+    /// `name`: for people. `scopes`: where to read, by namespace.
     pub(crate) fn new(
-        (name, label): (String, String),
+        (name, meter): (String, Meter),
         options: CacheOptions,
         store: Arc<store::Core>,
         scopes: Vec<(Option<String>, Arc<dyn ListWatch>)>,
@@ -78,10 +78,9 @@ impl Core {
                 }
             })
             .collect();
-        let info = store.info().clone();
         store.silent_for_at_most(options.reading.longest_silence());
         Arc::new(Self {
-            meter: Meter::new(seams.metrics.clone(), label, info),
+            meter,
             name,
             options,
             store,

@@ -23,6 +23,7 @@ mod lease;
 mod listener;
 mod mailbox;
 mod meter;
+mod naming;
 mod options;
 mod progress;
 mod registration;
@@ -140,27 +141,49 @@ impl<K: Resource> Informer<K> {
     /// resourceVersion of the answer. Objects outside the informer's namespaces are ignored, and
     /// all of them when the cache is limited by a selector.
     ///
+    /// What `K` lacks it cannot show: fields that a type does not know read as absent until the watch
+    /// shows them. Of a projection, labels that it skips and index values of fields that it lacks stay
+    /// as they were, and its objects are ignored when the kind has a [transform](CacheOptions::transform)
+    /// that is a function, which has to see them whole. [`wrote_answer`](Self::wrote_answer) has no such
+    /// limits.
+    ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the object does not encode, or has no name or resourceVersion.
     pub fn wrote(&self, object: &K) -> Result<(), Error> {
-        let core = self.lease.core();
-        if !self.shows_own(object.metadata().namespace.as_deref()) {
+        let store = &self.lease.core().store;
+        let is_part = K::projection().is_some();
+        if !self.shows_own(object.metadata().namespace.as_deref())
+            || (is_part && store.is_transformed_whole())
+        {
             return Ok(());
         }
-        let unusable = || {
-            let info = core.store.info();
-            let key = object.key();
-            let text = format!(
-                "cannot show the written {info} {key} to readers: it does not encode, or has no name or resourceVersion"
-            );
-            Error::new(ErrorKind::Usage, text)
-        };
-        let bytes = serde_json::to_vec(object).map_err(|error| unusable().because(error))?;
-        let skim = Skim::of(&bytes).map_err(|error| unusable().because(error))?;
+        let what = || format!("the written {} {}", store.info(), object.key());
+        let bytes = serde_json::to_vec(object).map_err(|error| unusable(&what()).because(error))?;
+        let skim = Skim::of(&bytes).map_err(|error| unusable(&what()).because(error))?;
         if skim.resource_version.is_empty() {
-            return Err(unusable());
+            return Err(unusable(&what()));
         }
-        core.store.wrote(core.store.object(&skim));
+        store.wrote(store.object(&skim));
+        Ok(())
+    }
+
+    /// As [`wrote`](Self::wrote), by the API server's answer to the write, as it came: the JSON of the
+    /// whole object ([`Response::raw`](crate::client::Response::raw)). All that the API server said is
+    /// shown, also what `K` lacks. A [`Context`](crate::controller::Context) does this with each of its
+    /// writes.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when it is no object, or one without name or resourceVersion.
+    pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
+        let store = &self.lease.core().store;
+        let what = || format!("the answer to a write of {}", store.info());
+        let skim = Skim::of(answer).map_err(|error| unusable(&what()).because(error))?;
+        if skim.resource_version.is_empty() {
+            return Err(unusable(&what()));
+        }
+        if self.shows_own(skim.namespace.as_deref()) {
+            store.wrote_whole(store.object(&skim));
+        }
         Ok(())
     }
 
@@ -180,4 +203,11 @@ impl<K: Resource> Informer<K> {
     pub fn deleted(&self, key: &ObjectKey, uid: &str) {
         self.lease.core().store.deleted(key, uid);
     }
+}
+
+fn unusable(what: &str) -> Error {
+    let text = format!(
+        "cannot show {what} to readers: it does not encode, or has no name or resourceVersion"
+    );
+    Error::new(ErrorKind::Usage, text)
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::reflector::ReflectorOptions;
+use crate::resource::Resource;
 use crate::store::{Representation, Transform};
 
 /// The shortest period of a resync.
@@ -112,6 +113,15 @@ impl CacheOptions {
     /// Their resync tells nobody: that of listeners is [`resync`](Self::resync).
     pub fn reading(mut self, options: ReflectorOptions) -> Self {
         self.reading = options;
+        self
+    }
+
+    /// These options as far as a kind can be kept as `K`.
+    pub(super) fn fitting<K: Resource>(self) -> Self {
+        if K::projection().is_some() && self.representation != Representation::Typed {
+            // Whatever was asked for: its bytes are few already, and it needs more than metadata.
+            return self.representation(Representation::default());
+        }
         self
     }
 

@@ -12,6 +12,8 @@ use super::core::{Core, report};
 use super::invalid::InvalidReport;
 use super::known::{Informers, Known, kept_type};
 use super::lease::Lease;
+use super::meter::{Meter, Series};
+use super::naming::Names;
 use super::options::sorted;
 use super::progress::Synced;
 use super::selection::{Selection, Sources, api_sources};
@@ -21,7 +23,7 @@ use crate::error::{Error, ErrorKind};
 use crate::reflector::Habits;
 use crate::resource::{ClusterId, Resource, ResourceInfo, Scope};
 use crate::seams::Seams;
-use crate::store::{self, Representation};
+use crate::store;
 use crate::sync::{Mutex, Notify, Posted};
 
 /// All informers of one operator on one cluster: one per kind, scope and options. Cheap to clone.
@@ -47,6 +49,7 @@ pub(super) struct Inner {
     stop: CancellationToken,
     phase: Posted<Phase>,
     reports: Arc<Reports>,
+    series: Arc<Series>,
 }
 
 /// Who is told of objects that do not decode; nobody, unless somebody asked.
@@ -140,6 +143,7 @@ impl InformerRegistry {
                 stop: CancellationToken::new(),
                 phase: Posted::new(Phase::New),
                 reports: Arc::default(),
+                series: Arc::default(),
             }),
         }
     }
@@ -233,13 +237,6 @@ impl InformerRegistry {
         informer
     }
 
-    /// The informer of a kind if somebody uses it; makes none.
-    pub(crate) fn existing<K: Resource>(&self) -> Option<Informer<K>> {
-        let info = K::static_info()?;
-        let informers = self.inner.informers.lock();
-        informers.find::<K>(&info, None).map(Informer::new)
-    }
-
     /// The informers of a kind that somebody uses, of the options that were set for it, whatever they
     /// keep: the objects, and projections of them. For keys, heads and own writes; values of another
     /// type than `K` are not to be read by it.
@@ -259,7 +256,8 @@ impl InformerRegistry {
         let known = |informers: &Informers| informers.find::<K>(&info, options.as_ref());
         let wanted =
             |informers: &Informers| options.clone().unwrap_or_else(|| informers.options_of(&info));
-        let mut made: Option<(Arc<Core>, CacheOptions)> = None;
+        let place = self.inner.place.as_deref();
+        let mut made: Option<(Arc<Core>, (CacheOptions, Names))> = None;
         let (mut informers, core, options) = loop {
             let informers = self.inner.informers.lock();
             // Somebody may have been faster: then the one that was made is of no use.
@@ -269,14 +267,17 @@ impl InformerRegistry {
                 return lease;
             }
             let options = wanted(&informers);
-            if let Some((core, _)) = made.take_if(|(_, made_for)| *made_for == options) {
-                break (informers, core, options);
+            let is_taken = |name: &str| informers.known.iter().any(|known| known.core.name == name);
+            let names = Names::free::<K>(place, &info, &options, is_taken);
+            let wanted = (options, names);
+            if let Some((core, _)) = made.take_if(|(_, made_for)| *made_for == wanted) {
+                break (informers, core, wanted.0);
             }
             drop(informers);
             // Its sources are code of users.
-            let core = self.make::<K>(&info, options.clone());
+            let core = self.make::<K>(&info, wanted.0.clone(), wanted.1.clone());
             core.read_as::<K>();
-            made = Some((core, options));
+            made = Some((core, wanted));
         };
         let lease = Lease::new(Arc::clone(&core), Arc::downgrade(&self.inner));
         let kept = kept_type::<K>(&options);
@@ -295,16 +296,18 @@ impl InformerRegistry {
         lease
     }
 
-    fn make<K: Resource>(&self, info: &ResourceInfo, mut options: CacheOptions) -> Arc<Core> {
+    fn make<K: Resource>(
+        &self,
+        info: &ResourceInfo,
+        options: CacheOptions,
+        names: Names,
+    ) -> Arc<Core> {
         let inner = &self.inner;
-        if K::projection().is_some() && options.representation != Representation::Typed {
-            // Whatever was asked for: its bytes are few already, and it needs more than metadata.
-            options = options.representation(Representation::default());
-        }
-        let names = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
-        let is_whole = names.is_empty() || info.scope == Scope::Cluster;
+        let options = options.fitting::<K>();
+        let read = options.namespaces.as_ref().unwrap_or(&inner.namespaces);
+        let is_whole = read.is_empty() || info.scope == Scope::Cluster;
         let namespaces: Vec<Option<&String>> =
-            if is_whole { vec![None] } else { names.iter().map(Some).collect() };
+            if is_whole { vec![None] } else { read.iter().map(Some).collect() };
         let scopes = namespaces
             .into_iter()
             .map(|namespace| {
@@ -317,13 +320,10 @@ impl InformerRegistry {
         let mode = store::Mode::of::<K>(options.representation, options.transform.clone());
         let mode = mode.in_cluster(inner.cluster);
         let store = store::Core::with_mode(info.clone(), inner.seams.clock.clone(), mode, seed);
-        let apart = options.suffix(K::projection());
-        let place = inner.place.as_ref().map(|place| format!("{place}/")).unwrap_or_default();
-        let name = format!("{place}{}{apart}", info.group_resource());
-        let label = format!("{place}{}{apart}", info.kind);
+        let meter = Meter::new(&inner.series, &inner.seams.metrics, names.label, info);
         let surroundings =
             (inner.seams.clone(), Arc::clone(&inner.habits), inner.stop.child_token());
-        let core = Core::new((name, label), options, store, scopes, surroundings);
+        let core = Core::new((names.name, meter), options, store, scopes, surroundings);
         core.report_invalid(&inner.reports);
         core
     }

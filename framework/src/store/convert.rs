@@ -85,8 +85,19 @@ impl Core {
         }
     }
 
-    /// What this process wrote, in the form that is kept. A projection does not tell what it wrote
-    /// elsewhere: there the object has the labels and the index values that readers saw last.
+    /// What this process wrote, as the API server answered, in the form that is kept.
+    pub(super) fn keep_whole(&self, object: &Arc<Object>) -> Arc<Object> {
+        let mode = &self.home.mode;
+        if mode.is_compact() {
+            return Arc::clone(object);
+        }
+        let plan = Arc::clone(&self.state.read().plan);
+        let outside = outside::of_path_indexes(object, &plan, mode);
+        self.home.keep(object, None, &outside).unwrap_or_else(|_| Arc::clone(object))
+    }
+
+    /// What this process wrote through a type, in the form that is kept. A projection does not tell what
+    /// it wrote elsewhere: there the object has the labels and the index values that readers saw last.
     pub(super) fn keep_own(&self, object: Arc<Object>) -> Arc<Object> {
         if self.home.mode.is_compact() {
             return object;

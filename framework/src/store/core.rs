@@ -14,6 +14,7 @@ use super::convert::Conversion;
 use super::index::{Evaluator, IndexId};
 use super::invalid::{Invalids, News, Observer};
 use super::keep::Mode;
+use super::mode::Transform;
 use super::object::{Home, Object};
 use super::outside::refusal;
 use super::own::Unseen;
@@ -90,6 +91,11 @@ impl Core {
     /// The cluster that stands in its keys.
     pub(crate) fn cluster(&self) -> ClusterId {
         self.home.mode.cluster
+    }
+
+    /// Does a function change objects before they are kept? It has to see them whole.
+    pub(crate) fn is_transformed_whole(&self) -> bool {
+        self.home.mode.transform.as_ref().is_some_and(Transform::is_function)
     }
 
     fn parts_of<'a>(&self, skim: &'a Skim<'_>) -> super::slots::Parts<'a> {
@@ -312,24 +318,36 @@ impl Core {
         self.state.write().apply(end, &Values::default(), &[], applied);
     }
 
-    /// This process wrote `object`; ignored when the watch was faster.
+    /// This process wrote `object`, of which its type may have a part only; ignored when the watch was
+    /// faster.
     pub(crate) fn wrote(&self, object: Arc<Object>) {
         let object = self.keep_own(object);
+        self.lay(&object, &object);
+    }
+
+    /// As [`wrote`](Self::wrote), of an object as the API server has it.
+    pub(crate) fn wrote_whole(&self, object: Arc<Object>) {
+        let kept = self.keep_whole(&object);
+        self.lay(&object, &kept);
+    }
+
+    /// Lays an own write over what the watch has shown; `came` is what index values are read from.
+    fn lay(&self, came: &Arc<Object>, object: &Arc<Object>) {
         let (plan, tables) = {
             let state = self.state.read();
             (Arc::clone(&state.plan), state.tables.len())
         };
         let mut values = Values::default();
-        let part = plan.evaluate(&object, &object, &mut values);
+        let part = plan.evaluate(came, object, &mut values);
         let mut state = self.state.write();
         let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
         let is_seen = seen.is_some_and(|seen| {
             !super::version::order(object.version(), seen.version())
                 .is_none_or(std::cmp::Ordering::is_gt)
         });
-        if !is_seen && !state.tombstones.covers(&object) {
+        if !is_seen && !state.tombstones.covers(object) {
             let now = self.clock.now();
-            state.own.wrote(object, (&values, &part, tables), now);
+            state.own.wrote(Arc::clone(object), (&values, &part, tables), now);
             // An index was added meanwhile: its values are not among these.
             if !Arc::ptr_eq(&state.plan, &plan) {
                 state.own.unindex();

@@ -116,6 +116,12 @@ impl Mode {
         }
     }
 
+    /// Has what is kept the very values that the object had at this path? A decoded value may be
+    /// written otherwise than it was read.
+    pub(super) fn tells(&self, path: Path) -> bool {
+        !matches!(self.form, Form::Decoded(_)) && self.has(path)
+    }
+
     /// The fields of the type that objects are read as, where it is known to have a part only.
     pub(super) fn fields(&self) -> Option<Fields> {
         match &self.form {

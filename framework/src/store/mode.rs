@@ -94,6 +94,11 @@ impl Transform {
         Self { steps: self.steps.iter().chain(&*next.steps).cloned().collect() }
     }
 
+    /// Does it hold a function? Paths may be left out of a part of an object, too.
+    pub(crate) fn is_function(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Change(_)))
+    }
+
     /// What is kept of `object`.
     ///
     /// # Errors

@@ -3,9 +3,14 @@
 //! A projection keeps some fields of an object, and an index may be on another: it is evaluated while
 //! the whole object is there. Its values stay beside the kept value, so that a snapshot finds the
 //! object by them after it has changed, and an own write that takes its place before the watch does.
+//! Beside a decoded value all of them stay: it may be written otherwise than it was read (a default, a
+//! number that lost digits, a time in another form).
 //!
 //! An index that comes when objects are there already would find nothing of what was not kept: it is
 //! refused. Not here: the kept value itself (`keep`).
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::index::Evaluator;
 use super::keep::Mode;
@@ -56,73 +61,74 @@ impl Fields {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Outside<'a>(&'a [u8]);
 
-/// A path and a value at it.
-type Entry<'a> = (Vec<std::borrow::Cow<'a, str>>, String);
+/// A path, and the values at it.
+type Entry<'a> = (Vec<Cow<'a, str>>, Vec<Cow<'a, str>>);
+
+/// The number of an index, and its values.
+pub(super) type Told<'a> = (usize, Vec<Cow<'a, str>>);
 
 impl<'a> Outside<'a> {
     pub(super) fn of(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    fn is_empty(self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Calls `each` for every value of a declared path, with the number of its index.
-    pub(super) fn each(self, declared: &[(usize, Path)], each: &mut dyn FnMut(usize, &str)) {
+    /// The values of those declared paths that stand here: there are no others, whatever is kept.
+    pub(super) fn told(self, declared: &[(usize, Path)]) -> Vec<Told<'a>> {
         if self.0.is_empty() {
-            return;
+            return Vec::new();
         }
-        let entries: Vec<Entry<'_>> = serde_json::from_slice(self.0).unwrap_or_default();
-        for (path, text) in &entries {
-            for (index, _) in declared.iter().filter(|(_, declared)| path == declared) {
-                each(*index, text);
-            }
+        let entries: Vec<Entry<'a>> = serde_json::from_slice(self.0).unwrap_or_default();
+        let mut told = Vec::new();
+        for (path, values) in entries {
+            let indexes = declared.iter().filter(|(_, declared)| path == *declared);
+            told.extend(indexes.map(|(index, _)| (*index, values.clone())));
         }
+        told
     }
 }
 
-/// The values of indexes on paths of which the kept form may not have everything; `object` is as it
-/// came.
+/// The values of indexes on paths that the kept form does not tell as the object does; `object` is as
+/// it came.
 pub(super) fn of_path_indexes(object: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
-    let mut entries: Vec<(Path, String)> = Vec::new();
-    let outside = |index: usize| {
-        let declared = plan.declared().iter().find(|(known, _)| *known == index);
-        declared.map(|(_, path)| *path).filter(|path| !mode.has(path))
-    };
+    if plan.declared().iter().all(|(_, path)| mode.tells(path)) {
+        return Vec::new();
+    }
+    let values = visited(object, plan);
+    let declared = plan.declared().iter().filter(|(_, path)| !mode.tells(path));
+    let entries = declared.map(|(index, path)| (*path, values.get(index).cloned()));
+    // Of a part the bytes are kept, which have no value that the object has not.
+    let entries = entries.filter(|(_, values)| !mode.is_part() || values.is_some());
+    written(entries.map(|(path, values)| (path, values.unwrap_or_default())).collect())
+}
+
+/// The same of an object in whatever form, for `own`, which takes its place: what `own` has at a path
+/// is its own; what it has not is as it was, unless the field is empty.
+pub(super) fn known(object: &Object, own: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
     if plan.declared().iter().all(|(_, path)| mode.has(path)) {
         return Vec::new();
     }
-    object.visit(plan.paths(), &mut |index, scalar| {
-        if let Some(path) = outside(index) {
-            entries.push((path, scalar.to_string()));
-        }
-    });
-    written(&entries)
-}
-
-/// The same of an object in whatever form, for `own`, which takes its place: without the values below
-/// a field that `own` has empty.
-pub(super) fn known(object: &Object, own: &Object, plan: &Plan, mode: &Mode) -> Vec<u8> {
     let body = own.body();
     let is_cleared = |path: &[&str]| {
         let field = mode.fields().and_then(|fields| fields.above(path));
         field.is_some_and(|field| is_empty(object_at_path(&body, field)))
     };
-    let mut entries: Vec<(Path, String)> = Vec::new();
-    let mut add = |index: usize, text: &str| {
-        let declared = plan.declared().iter().find(|(known, _)| *known == index);
-        if let Some((_, path)) = declared.filter(|(_, path)| !mode.has(path) && !is_cleared(path)) {
-            entries.push((path, text.to_owned()));
-        }
-    };
-    let outside = object.outside();
-    if outside.is_empty() {
-        object.visit(plan.paths(), &mut |index, scalar| add(index, &scalar.to_string()));
-    } else {
-        outside.each(plan.declared(), &mut add);
+    let (own, mut before) = (visited(own, plan), visited(object, plan));
+    for (index, values) in object.outside().told(plan.declared()) {
+        before.insert(index, values.into_iter().map(Cow::into_owned).collect());
     }
-    written(&entries)
+    let declared = plan.declared().iter().filter(|(_, path)| !mode.has(path));
+    let kept = declared.filter(|(index, path)| !own.contains_key(index) && !is_cleared(path));
+    let entries = kept.filter_map(|(index, path)| Some((*path, before.remove(index)?)));
+    written(entries.collect())
+}
+
+/// The values at the plan's paths, by the number of the index.
+fn visited(object: &Object, plan: &Plan) -> BTreeMap<usize, Vec<String>> {
+    let mut values: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    object.visit(plan.paths(), &mut |index, scalar| {
+        values.entry(index).or_default().push(scalar.to_string());
+    });
+    values
 }
 
 /// Is nothing said there?
@@ -130,11 +136,11 @@ fn is_empty(value: Option<&[u8]>) -> bool {
     value.is_none_or(|value| matches!(value.trim_ascii(), b"null" | b"[]" | b"{}"))
 }
 
-fn written(entries: &[(Path, String)]) -> Vec<u8> {
+fn written(entries: Vec<(Path, Vec<String>)>) -> Vec<u8> {
     if entries.is_empty() {
         return Vec::new();
     }
-    serde_json::to_vec(entries).unwrap_or_default()
+    serde_json::to_vec(&entries).unwrap_or_default()
 }
 
 /// Why an index cannot be built; `is_late` says whether there are objects already. It asks the kind's

@@ -77,17 +77,15 @@ impl Plan {
     pub(super) fn evaluate(&self, came: &Object, object: &Arc<Object>, into: &mut Values) -> Part {
         let first = into.values.len();
         if !self.paths.is_empty() {
+            let told = came.outside().told(&self.declared);
             came.visit(&self.paths, &mut |index, scalar| match scalar {
+                _ if told.iter().any(|(told, _)| *told == index) => {}
                 Scalar::Text(text) => into.add_text(index, &text),
                 number @ Scalar::Number(_) => into.add(index, &number),
             });
-            let kept = first..into.values.len();
-            came.outside().each(&self.declared, &mut |index, text| {
-                // What is kept is of this version, what stands beside may be of the one before.
-                if !into.values[kept.clone()].iter().any(|value| value.index == index) {
-                    into.add(index, &text);
-                }
-            });
+            for (index, values) in &told {
+                values.iter().for_each(|value| into.add_text(*index, value));
+            }
         }
         // Keeps the decoded object for the next function.
         let mut decoded: Option<Decoded> = None;

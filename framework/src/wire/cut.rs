@@ -1,6 +1,7 @@
 //! Takes members out of an object's bytes, without parsing them or what stays.
 
 use super::members::{Cursor, elements, members};
+use super::name::is_name;
 use super::scan::{Malformed, skip_space};
 
 /// Arrays in arrays and objects in objects that are looked into.
@@ -12,7 +13,7 @@ pub(crate) fn object_at_path<'a>(object: &'a [u8], path: &[&str]) -> Option<&'a 
     let mut found = None;
     // A malformed tail does not take back what stands before it.
     let _ = members(object, &mut |member| {
-        if member.name == first.as_bytes() {
+        if is_name(member.name, first) {
             found = Some(member.value);
         }
         found.is_none()
@@ -80,7 +81,7 @@ fn cut_members(
         let below: Vec<&[String]> = paths
             .iter()
             .filter_map(|path| path.split_first())
-            .filter(|(first, _)| first.as_bytes() == member.name)
+            .filter(|(first, _)| is_name(member.name, first))
             .map(|(_, rest)| rest)
             .collect();
         if below.iter().any(|rest| rest.is_empty()) {
@@ -125,6 +126,14 @@ mod tests {
         assert_eq!(cut_of(object, &["a", "e", "b"]), "{}");
         assert_eq!(cut_of(object, &["b.c", "e"]), r#"{ "a" : 1 , "b" : {"d": "}"}}"#);
         assert_eq!(cut_of(object, &["x", "a.b", "e.f"]), object);
+    }
+
+    #[test]
+    fn names_with_escapes_are_names() {
+        let object = r#"{"\u0061":{"x\u0026y":1,"b":2},"c\n":3}"#;
+        assert_eq!(cut_of(object, &["a.x&y"]), r#"{"\u0061":{"b":2},"c\n":3}"#);
+        assert_eq!(cut_of(object, &["a", "c"]), r#"{"c\n":3}"#);
+        assert_eq!(object_at_path(object.as_bytes(), &["a", "x&y"]), Some(&b"1"[..]));
     }
 
     /// The same on the parsed value: what `without` must agree with.

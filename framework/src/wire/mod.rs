@@ -12,6 +12,7 @@ pub(crate) mod lean;
 mod list;
 mod marks;
 mod members;
+mod name;
 mod only;
 mod paths;
 mod scan;

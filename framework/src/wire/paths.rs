@@ -7,6 +7,7 @@ use std::borrow::Cow;
 
 use super::head::{Outline, Span};
 use super::members::{Cursor, Elements, text};
+use super::name::is_name;
 use super::scan::value_end;
 
 /// Paths through an object, each with a number.
@@ -143,7 +144,7 @@ impl Node {
         // The first of several members of one name counts. Beyond 64 children nobody keeps count.
         let (mut found, mut left) = (0_u64, self.children.len());
         while let Some(name) = cursor.name().ok()? {
-            let wanted = self.children.iter().position(|(child, _)| child.as_bytes() == name.name);
+            let wanted = self.children.iter().position(|(child, _)| is_name(name.name, child));
             let bit = |at: usize| u32::try_from(at).ok().and_then(|at| 1_u64.checked_shl(at));
             let wanted = wanted.map(|at| (at, bit(at).unwrap_or_default()));
             let Some((at, bit)) = wanted.filter(|(_, bit)| found & bit == 0) else {
@@ -223,6 +224,13 @@ mod tests {
         assert_eq!(at(object, &["spec", "t"]), ["true"]);
         assert!(at(object, &["spec", "absent"]).is_empty());
         assert!(at(object, &["spec"]).is_empty());
+    }
+
+    #[test]
+    fn names_with_escapes_are_names() {
+        let object = br#"{"spec":{"\u0061":"x","b\u0026c":[{"d":"y"}]}}"#;
+        assert_eq!(at(object, &["spec", "a"]), ["x"]);
+        assert_eq!(at(object, &["spec", "b&c", "d"]), ["y"]);
     }
 
     #[test]

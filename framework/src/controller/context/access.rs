@@ -79,11 +79,13 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Update, K>,
     {
-        let replaced = self.nearby::<K>().replace(object).await?;
+        let (replaced, answer) = self.nearby::<K>().replace(object).answered().await?;
         // Accepted on top of the version that it carried alone.
         match object.resource_version() {
-            from if self.is_own(object) && !from.is_empty() => self.wrote_upon(from, &replaced),
-            _ => self.wrote(What::Changed, &replaced),
+            from if self.is_own(object) && !from.is_empty() => {
+                self.wrote_upon(from, &replaced, &answer)
+            }
+            _ => self.wrote(What::Changed, &replaced, &answer),
         }
         Ok(replaced)
     }
@@ -96,15 +98,15 @@ impl<C: Reconciler> Context<C> {
         let kind = Kind::of::<K>().filter(|_| is_unnamed);
         let ledger = &self.reach.memory.applied.ledger;
         let flight = kind.map(|kind| ledger.creating(self.whose(), kind, clock.now()));
-        match (api.create(child).await, flight) {
-            (Ok(created), Some(flight)) => {
-                self.show(&created);
+        match (api.create(child).answered().await, flight) {
+            (Ok((created, answer)), Some(flight)) => {
+                self.show::<K>(&answer);
                 let key = created.key().in_cluster(self.key.cluster());
                 flight.landed(&key, created.uid(), clock.now());
                 Ok(created)
             }
-            (Ok(created), None) => {
-                self.wrote(What::Created, &created);
+            (Ok((created, answer)), None) => {
+                self.wrote(What::Created, &created, &answer);
                 Ok(created)
             }
             (Err(error), flight) => {
@@ -125,8 +127,8 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Patch, K>,
     {
-        let patched = self.nearby::<K>().patch(name, patch).await?;
-        self.wrote(What::Changed, &patched);
+        let (patched, answer) = self.nearby::<K>().patch(name, patch).answered().await?;
+        self.wrote(What::Changed, &patched, &answer);
         Ok(patched)
     }
 

@@ -56,14 +56,16 @@ impl<C: Reconciler> Context<C> {
                 return Ok(Arc::unwrap_or_clone(child));
             }
         }
-        let child = self
+        let (child, answer) = self
             .api_of::<K>(key)
             .apply(key.name(), &intent)
             .manager(&self.reach.controller)
             .force()
+            .answered()
             .await?;
         applied.note(&self.key, &child_ref, hash, (child.uid(), child.resource_version()));
-        self.wrote(if cached.is_none() { What::Created } else { What::Changed }, &child);
+        let what = if cached.is_none() { What::Created } else { What::Changed };
+        self.wrote(what, &child, &answer);
         Ok(child)
     }
 

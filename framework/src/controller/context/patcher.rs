@@ -101,11 +101,11 @@ impl<C: Reconciler, K: Whole> ContextPatcher<'_, C, K> {
     pub async fn send(&mut self) -> Result<bool, Error> {
         let (cx, is_own) = (self.cx, self.is_own);
         self.patcher
-            .send_telling(|from, written| match from {
-                Some(from) if is_own => cx.wrote_upon(from, written),
+            .send_telling(|from, written, answer| match from {
+                Some(from) if is_own => cx.wrote_upon(from, written, answer),
                 // Somebody else may have had a part in what it left.
-                None if is_own => cx.show(written),
-                _ => cx.wrote(What::Changed, written),
+                None if is_own => cx.show::<K>(answer),
+                _ => cx.wrote(What::Changed, written, answer),
             })
             .await
     }

@@ -133,10 +133,10 @@ impl<C: Reconciler> Context<C> {
                 "status": difference,
             });
             let api = self.own_api();
-            match api.patch(self.key.name(), Patch::Merge(body)).status().await {
-                Ok(object) => {
+            match api.patch(self.key.name(), Patch::Merge(body)).status().answered().await {
+                Ok((object, answer)) => {
                     *self.latest.lock() = self.known(&object)?;
-                    self.wrote_own(version, &object);
+                    self.wrote_own(version, &object, &answer);
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() && tries < TRIES => {

@@ -94,6 +94,41 @@ fn mechanism_32_a_list_tells_first_what_is_gone_and_then_what_is_there() {
 }
 
 #[test]
+fn mechanism_32_an_empty_list_is_taken_by_a_full_queue_and_loses_no_deletion() {
+    let mut queue = RealFifo::new(1, name_of);
+    queue.add(("a", 1)).unwrap();
+    let known = store(&[("b", 1)]);
+    for _ in 0..3 {
+        assert!(queue.replace(vec![], "7", &known).is_empty());
+    }
+    let first = deltas(&mut queue);
+    assert_eq!(first[..2], [Added(("a", 1)), missed(("a", 1))]);
+    assert_eq!(first[2..], [missed(("b", 1))], "each is told once");
+    let mut queue = RealFifo::new(1, name_of).atomic();
+    queue.add(("a", 1)).unwrap();
+    for version in ["7", "8"] {
+        assert!(queue.replace(vec![], version, &()).is_empty());
+        assert_eq!(queue.len(), 2, "one empty list says it");
+    }
+    queue.take();
+    let list = queue.take().unwrap().item;
+    assert!(
+        matches!(&list, RealDelta::ReplacedAll { objects, resource_version, .. }
+            if objects.is_empty() && **resource_version == *"8"),
+        "{list:?}"
+    );
+}
+
+#[test]
+fn a_resync_of_everything_waits_once() {
+    let mut queue = RealFifo::new(1, name_of).atomic();
+    for _ in 0..3 {
+        queue.resync(&store(&[("a", 1)]));
+    }
+    assert_eq!(queue.len(), 1);
+}
+
+#[test]
 fn a_resync_tells_known_keys_without_deltas() {
     let mut queue = queue();
     queue.update(("a", 2)).unwrap();

@@ -569,4 +569,5 @@ mod cold {
     }
 }
 
+mod beside;
 mod outside;

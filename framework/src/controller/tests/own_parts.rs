@@ -1,0 +1,107 @@
+//! What a reconcile wrote is seen whole in caches that keep a part.
+
+use super::*;
+use crate::rbac::{Can, verbs};
+use crate::resource::Selector;
+
+/// A config map without its labels, and without what an index is on.
+#[derive(crate::Projection, Clone, Debug)]
+#[projection(of = ConfigMap, skip(labels))]
+struct Bare {
+    metadata: ObjectMeta,
+    #[projection(path = "data.host")]
+    host: Option<String>,
+}
+
+const ZONE: Index<Bare, String> = Index::on_path("zone", &["data", "zone"]);
+
+/// Does one thing per reconcile of `one`, by its number, and says where the caches have what.
+#[derive(Clone, Default)]
+struct Zoned {
+    turns: Arc<Mutex<Vec<String>>>,
+    script: Arc<Vec<&'static str>>,
+}
+
+impl Can<verbs::Create, ConfigMap> for Zoned {}
+impl Can<verbs::Patch, ConfigMap> for Zoned {}
+impl Can<verbs::Patch, Bare> for Zoned {}
+impl Can<verbs::Watch, ConfigMap> for Zoned {}
+
+fn map(name: &str, zone: &str, team: &str) -> ConfigMap {
+    let mut map = child(name, "a");
+    map.data.get_or_insert_default().insert("zone".into(), zone.into());
+    map.metadata.labels = Some([("team".to_owned(), team.to_owned())].into());
+    map
+}
+
+impl Reconciler for Zoned {
+    type Object = Bare;
+
+    async fn reconcile(&self, bare: &Bare, cx: &Context<Self>) -> Result {
+        if bare.name() != "one" {
+            return Ok(Action::done());
+        }
+        let (parts, wholes) = (cx.store(), cx.watched::<ConfigMap>());
+        let mut seen = Vec::new();
+        for zone in ["z1", "z2"] {
+            let found = parts.by_index(ZONE, zone);
+            seen.extend(found.iter().map(|one| format!("{zone}:{}", one.key().name())));
+        }
+        for team in ["red", "blue"] {
+            let selector = Selector::everything().equals("team", team);
+            let found = parts.select(None, &selector);
+            seen.extend(found.iter().map(|one| format!("{team}:{}", one.key().name())));
+            let found = wholes.select(None, &selector);
+            seen.extend(found.iter().map(|one| format!("whole {team}:{}", one.key().name())));
+        }
+        let turn = {
+            let mut turns = self.turns.lock();
+            turns.push(seen.join(" "));
+            turns.len() - 1
+        };
+        let patch = |labels: Value, zone: &str| {
+            Patch::Merge(json!({ "metadata": { "labels": labels }, "data": { "zone": zone } }))
+        };
+        match self.script.get(turn).copied().unwrap_or_default() {
+            "create" => drop(cx.create(&map("two", "z2", "blue")).await?),
+            "whole" => {
+                drop(cx.patch::<ConfigMap>("one", patch(json!({ "team": null }), "z2")).await?);
+            }
+            "part" => drop(cx.patch::<Bare>("one", patch(json!({ "team": "blue" }), "z2")).await?),
+            _ => return Ok(Action::done()),
+        }
+        Ok(Action::requeue_after(Duration::from_millis(50)))
+    }
+}
+
+/// What is seen before and after each of these, while nothing is watched.
+async fn run(script: &[&'static str]) -> Vec<String> {
+    let world = World::start().await;
+    world.maps().create(&map("one", "z1", "red")).await.expect("created");
+    let zoned = Zoned { script: Arc::new(script.to_vec()), ..Zoned::default() };
+    let wiring = Wiring::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
+    let running = world.start_only(wiring.build(zoned.clone())).await;
+    world.server.faults().pause_watches("configmaps");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let turns = zoned.turns.lock().clone();
+    running.stop().await;
+    turns
+}
+
+const BEFORE: &str = "z1:one red:one whole red:one";
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_what_was_created_is_found_by_an_index_on_what_a_projection_lacks() {
+    let turns = run(&["create"]).await;
+    assert_eq!(turns, [BEFORE, "z1:one z2:two red:one whole red:one blue:two whole blue:two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_a_label_that_was_removed_is_gone_from_a_cache_whose_projection_skips_it() {
+    assert_eq!(run(&["whole"]).await, [BEFORE, "z2:one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_what_a_projection_skips_is_as_the_api_server_answered_a_write_through_it() {
+    assert_eq!(run(&["part"]).await, [BEFORE, "z2:one blue:one whole blue:one"]);
+}

@@ -1,0 +1,37 @@
+//! What informers are called: in errors and logs, and in the label of their metrics.
+
+use super::CacheOptions;
+use crate::resource::{Resource, ResourceInfo};
+
+/// The names of one informer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    /// For people: `pods (as PodView)`.
+    pub(super) name: String,
+    /// For metrics: `Pod (as PodView)`.
+    pub(super) label: String,
+}
+
+impl Names {
+    /// The first names that are not taken. Two informers may differ in what no name tells (a transform,
+    /// the path of a projection's type) and have gauges of their own all the same: then the second one
+    /// is called `pods (as PodView) #2`.
+    pub(super) fn free<K: Resource>(
+        place: Option<&str>,
+        info: &ResourceInfo,
+        options: &CacheOptions,
+        is_taken: impl Fn(&str) -> bool,
+    ) -> Self {
+        let place = place.map(|place| format!("{place}/")).unwrap_or_default();
+        let apart = options.clone().fitting::<K>().suffix(K::projection());
+        let name = format!("{place}{}{apart}", info.group_resource());
+        let label = format!("{place}{}{apart}", info.kind);
+        let mut names = Self { name: name.clone(), label: label.clone() };
+        let mut number = 1_u32;
+        while is_taken(&names.name) {
+            number += 1;
+            names = Self { name: format!("{name} #{number}"), label: format!("{label} #{number}") };
+        }
+        names
+    }
+}

@@ -1,0 +1,89 @@
+//! Each cache has a name and gauges of its own.
+
+use super::*;
+use crate::Projection;
+use crate::informer::CacheOptions;
+use crate::metrics::names;
+use crate::store::Transform;
+
+mod one {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+    use super::*;
+
+    #[derive(Projection, Clone, Debug)]
+    #[projection(of = ConfigMap)]
+    pub(super) struct View {
+        metadata: ObjectMeta,
+    }
+}
+
+mod two {
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+    use super::*;
+
+    #[derive(Projection, Clone, Debug)]
+    #[projection(of = ConfigMap)]
+    pub(super) struct View {
+        metadata: ObjectMeta,
+        #[projection(path = "data.k")]
+        value: Option<String>,
+    }
+}
+
+/// How many objects a cache has, by its gauge.
+fn counted(seams: &Seams, name: &str) -> Option<f64> {
+    seams.metrics.level(&names::INFORMER_OBJECTS, &[name, "", "v1", "configmaps"])
+}
+
+#[tokio::test(start_paused = true)]
+async fn caches_that_no_name_tells_apart_are_numbered_and_have_gauges_of_their_own() {
+    let (server, seams, stop) = (Server::new(), seams(), CancellationToken::new());
+    let registry = registry(&server, &seams, &[]);
+    let first = registry.informer::<one::View>();
+    let second = registry.informer::<two::View>();
+    let plain = registry.informer::<ConfigMap>();
+    let without = CacheOptions::default().transform(Transform::drop_paths(&[&["data"]]));
+    let cut = registry.informer_with::<ConfigMap>(without);
+    let task = run(&registry, &stop);
+    registry.synced().await;
+    let mut names: Vec<_> = registry.status().into_iter().map(|status| status.name).collect();
+    names.sort_unstable();
+    let apart = ["configmaps", "configmaps #2", "configmaps (as View)", "configmaps (as View) #2"];
+    assert_eq!(names, apart);
+    server.put("a", data("1"));
+    let all =
+        || [first.store().len(), second.store().len(), plain.store().len(), cut.store().len()];
+    eventually("it comes", || all() == [1; 4]).await;
+    drop(second);
+    eventually("its gauges go", || counted(&seams, "ConfigMap (as View) #2").is_none()).await;
+    server.put("b", data("1"));
+    eventually("the others stay", || {
+        let of = ["ConfigMap", "ConfigMap #2", "ConfigMap (as View)"];
+        of.iter().all(|name| counted(&seams, name) == Some(2.0))
+    })
+    .await;
+    stop.cancel();
+    task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_gauges_of_a_cache_outlive_the_end_of_the_one_before_it() {
+    let (server, seams, stop) = (Server::new(), seams(), CancellationToken::new());
+    let registry = registry(&server, &seams, &[]);
+    let before = registry.informer::<ConfigMap>();
+    let task = run(&registry, &stop);
+    registry.synced().await;
+    drop(before);
+    // The one before has not had its turn yet to end.
+    let after = registry.informer::<ConfigMap>();
+    after.synced().await.unwrap();
+    server.put("a", data("1"));
+    eventually("it comes", || after.store().len() == 1).await;
+    eventually("it is counted", || counted(&seams, "ConfigMap") == Some(1.0)).await;
+    drop(after);
+    eventually("the last one takes them along", || counted(&seams, "ConfigMap").is_none()).await;
+    stop.cancel();
+    task.await.unwrap();
+}

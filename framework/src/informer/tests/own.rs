@@ -1,0 +1,118 @@
+//! Own writes in caches that change or cut what they keep.
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::*;
+use crate::Projection;
+use crate::informer::CacheOptions;
+use crate::resource::{Resource, ResourceInfo};
+use crate::store::{Index, Representation, Transform};
+
+/// A config map whose number of entries a transform counts.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = ConfigMap, skip(labels))]
+struct Counted {
+    metadata: ObjectMeta,
+    #[projection(path = "count", default)]
+    count: i64,
+    #[projection(path = "data.k")]
+    value: Option<String>,
+}
+
+/// A config map of which nobody knows what it holds.
+#[derive(crate::CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", kind = "Zoned", namespaced)]
+struct Zoned {
+    metadata: ObjectMeta,
+    spec: ZonedSpec,
+}
+
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+struct ZonedSpec {
+    host: String,
+}
+
+fn answer(version: &str, data: &Value) -> Vec<u8> {
+    let metadata = json!({"name": "a", "namespace": "n", "uid": "u-a", "resourceVersion": version,
+        "labels": {"team": "blue"}, "managedFields": [{"manager": "us"}]});
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data});
+    object.to_string().into_bytes()
+}
+
+/// A cache of `K`, filled, whose watch stands still.
+async fn filled<K: Resource>(options: CacheOptions) -> (Informer<K>, CancellationToken) {
+    let server = Server::new();
+    server.put("a", data("1"));
+    let registry = registry(&server, &seams(), &[]);
+    registry.set_options(ResourceInfo::of::<ConfigMap>(), options).unwrap();
+    let informer = registry.informer::<K>();
+    let stop = CancellationToken::new();
+    run(&registry, &stop);
+    informer.synced().await.unwrap();
+    (informer, stop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_an_answer_is_transformed_whole_and_a_part_of_it_not_at_all() {
+    for representation in [Representation::Compact, Representation::Typed] {
+        let count = Transform::new(|object| {
+            let entries = object["data"].as_object().expect("it is whole").len();
+            object["count"] = json!(entries);
+        });
+        let options = CacheOptions::default().representation(representation).transform(count);
+        let (informer, stop) = filled::<Counted>(options).await;
+        let shown = || {
+            let cached = informer.store().get(&ObjectKey::new(Some("n"), "a")).unwrap();
+            let view = cached.get().unwrap();
+            (
+                view.count,
+                view.value.clone().unwrap_or_default(),
+                cached.head().label("team").is_some(),
+            )
+        };
+        assert_eq!(shown(), (1, "1".to_owned(), false));
+        let view = informer.store().list().remove(0).get().unwrap();
+        let mut own = (*view).clone();
+        own.value = Some("2".to_owned());
+        own.metadata.resource_version = Some("900".to_owned());
+        informer.wrote(&own).unwrap();
+        assert_eq!(shown(), (1, "1".to_owned(), false), "it cannot be told what it would be");
+        let bytes = answer("901", &json!({"k": "3", "more": "4"}));
+        informer.wrote_answer(&bytes).unwrap();
+        assert_eq!(shown(), (2, "3".to_owned(), true));
+        stop.cancel();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_an_answer_shows_what_the_type_does_not_know() {
+    let zone: Index<Zoned, String> = Index::on_path("zone", &["spec", "zone"]);
+    for representation in [Representation::Compact, Representation::Cold, Representation::Typed] {
+        let registry = registry(&Server::new(), &seams(), &[]);
+        let options = CacheOptions::default().representation(representation);
+        registry.set_options(ResourceInfo::of::<Zoned>(), options).unwrap();
+        let informer = registry.informer::<Zoned>();
+        informer.store().ensure_index(zone).unwrap();
+        let metadata = json!({"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7"});
+        let object = json!({"metadata": metadata, "spec": {"host": "h", "zone": "z"}});
+        informer.wrote_answer(object.to_string().as_bytes()).unwrap();
+        let found = informer.store().by_index(zone, "z");
+        assert_eq!(found.len(), 1, "{representation:?}");
+        assert_eq!(found[0].get().unwrap().spec.host, "h");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_no_object_is_refused_and_one_of_elsewhere_ignored() {
+    let registry = registry(&Server::new(), &seams(), &["m"]);
+    let informer = registry.informer::<ConfigMap>();
+    let unversioned = answer("", &json!({}));
+    for wrong in [&b"no JSON"[..], b"{}", &unversioned] {
+        let refused = informer.wrote_answer(wrong).unwrap_err();
+        assert_eq!(refused.kind(), crate::ErrorKind::Usage);
+        assert!(refused.to_string().contains("configmaps"), "{refused}");
+    }
+    informer.wrote_answer(&answer("7", &json!({}))).unwrap();
+    assert!(informer.store().is_empty());
+}

@@ -1,0 +1,14 @@
+//! Names of members, written with escapes or without: Go writes `a&b` as `a\u0026b`.
+
+use memchr::memchr;
+
+/// Is `raw`, what stands between the quotes, the name `wanted`?
+pub(super) fn is_name(raw: &[u8], wanted: &str) -> bool {
+    // An escape is longer than what it stands for.
+    let is_escaped = || raw.len() > wanted.len() && memchr(b'\\', raw).is_some();
+    raw == wanted.as_bytes() || (is_escaped() && plain(raw).as_deref() == Some(wanted))
+}
+
+fn plain(raw: &[u8]) -> Option<String> {
+    serde_json::from_slice(&[b"\"", raw, b"\""].concat()).ok()
+}
