@@ -22,7 +22,7 @@ use super::outside::{Fields, Outside};
 use super::part::Selection;
 use super::values::{Path, Plan};
 use crate::resource::{ClusterId, ObjectKey, Reads, Resource, ResourceExt, ResourceInfo, reads};
-use crate::wire::{Skim, object_at_path};
+use crate::wire::{Skim, is_of_head, object_at_path};
 
 /// How a store keeps its objects.
 #[derive(Clone, Debug, Default)]
@@ -96,7 +96,7 @@ impl Mode {
         match &self.form {
             Form::Compact | Form::Cold => true,
             Form::Metadata => path.first() == Some(&"metadata"),
-            Form::Part(selection) => selection.fields.may_have(path),
+            Form::Part(selection) => selection.fields.may_have(path) || is_of_head(path),
             Form::Decoded(decoded) => decoded.fields.may_have(path) && decoded.keeps(path),
         }
     }
@@ -110,7 +110,7 @@ impl Mode {
     /// Is every value kept that was at this path?
     pub(super) fn has(&self, path: Path) -> bool {
         match &self.form {
-            Form::Part(selection) => selection.fields.has(path),
+            Form::Part(selection) => selection.fields.has(path) || is_of_head(path),
             Form::Decoded(decoded) => decoded.fields.has(path) && decoded.keeps(path),
             _ => true,
         }

@@ -27,7 +27,7 @@ pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
 pub(crate) use members::path_at;
-pub(crate) use only::Only;
+pub(crate) use only::{Only, is_of_head};
 pub(crate) use paths::{PathTree, Scalar, values_at};
 pub use scan::Malformed;
 pub(crate) use skim::Skim;

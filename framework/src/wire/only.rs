@@ -35,6 +35,11 @@ const HEAD: [&str; 9] = [
     "ownerReferences",
 ];
 
+/// Does it lie in what is kept for the head, whatever else is kept?
+pub(crate) fn is_of_head(path: &[&str]) -> bool {
+    matches!(path, ["metadata", part, ..] if HEAD.contains(part))
+}
+
 impl Only {
     /// The members at these paths, through objects, and an object's head; `None` when that is
     /// everything.

@@ -73,11 +73,33 @@ fn an_index_on_what_was_not_kept_is_refused_once_objects_are_there() {
             .len(),
         1
     );
-    // Without objects there is nothing that could be missing.
+    // A snapshot still shows what is there no more.
+    let _before = store.snapshot();
     core.apply(vec![Delta::Delete(sighting(&core, &pod(1, 8), 1))]);
-    store.ensure_index(by_ip).unwrap();
-    put(&core, &pod(1, 9));
-    assert_eq!(store.by_index(by_ip, "10.0.0.1").len(), 1);
+    assert!(store.ensure_index(by_ip).is_err());
+}
+
+/// A part of a Pod without its labels.
+#[derive(Projection, Clone, Debug)]
+#[projection(of = Pod, skip(labels, annotations))]
+struct Unlabelled {
+    metadata: ObjectMeta,
+    #[projection(path = "status.phase")]
+    phase: Option<String>,
+}
+
+#[test]
+fn a_late_index_on_a_label_finds_what_is_kept_of_a_projection_that_skips_labels() {
+    let core = core(mode::<Unlabelled>(Representation::Compact));
+    let store: Store<Unlabelled> = Store::new(Arc::clone(&core));
+    put(&core, &pod(1, 7));
+    let by_app: Index<Unlabelled, String> = Index::on_path("app", &["metadata", "labels", "app"]);
+    store.ensure_index(by_app).unwrap();
+    let before = store.snapshot();
+    assert_eq!(names(&store.by_index(by_app, "app-1")), "p-0001");
+    core.apply(vec![Delta::Delete(sighting(&core, &pod(1, 8), 1))]);
+    assert_eq!(names(&store.by_index(by_app, "app-1")), "");
+    assert_eq!(names(&before.by_index(by_app, "app-1")), "p-0001");
 }
 
 /// What it says when it panics.
