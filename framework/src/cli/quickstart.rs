@@ -30,14 +30,21 @@ pub(super) async fn run(
         let text = "--until-ready needs an object: give the program one by `App::sample`";
         return Err(Error::new(ErrorKind::Usage, text));
     }
+    options.election.check()?;
     // A signal that comes before the manager listens ends the start, and leaves no file behind.
     let cluster = tokio::select! {
         biased;
         () = first_signal() => return Ok(ExitCode::SUCCESS),
-        cluster = prepare(sample.as_ref()) => cluster?,
+        cluster = LocalCluster::start(&program_name()) => cluster?,
     };
     let client = cluster.client().clone();
-    let running = options.apply((build)(client.clone()).quiet())?.start();
+    let manager = options.apply((build)(client.clone()).quiet())?;
+    tokio::select! {
+        biased;
+        () = first_signal() => return Ok(ExitCode::SUCCESS),
+        prepared = prepare(&cluster, sample.as_ref()) => prepared?,
+    }
+    let running = manager.start();
     let code = match &sample {
         Some(sample) => show(&running, &client, sample, options).await?,
         None => ExitCode::SUCCESS,
@@ -50,14 +57,13 @@ pub(super) async fn run(
     Ok(if code == ExitCode::SUCCESS { exit.report() } else { code })
 }
 
-/// Starts the API server and installs the sample's kind.
-async fn prepare(sample: Option<&Sample>) -> Result<LocalCluster, Error> {
-    let cluster = LocalCluster::start(&program_name()).await?;
-    say(&welcome(&cluster, sample));
+/// Tells of the API server and installs the sample's kind.
+async fn prepare(cluster: &LocalCluster, sample: Option<&Sample>) -> Result<(), Error> {
+    say(&welcome(cluster, sample));
     if let Some(sample) = sample {
         install_all(cluster.client(), std::slice::from_ref(&sample.definition)).await?;
     }
-    Ok(cluster)
+    Ok(())
 }
 
 fn welcome(cluster: &LocalCluster, sample: Option<&Sample>) -> String {

@@ -112,7 +112,9 @@ impl<C: Reconciler> Wiring<C> {
         }
     }
 
-    /// The controller's name: labels metrics and logs, reports Events, owns the fields it applies.
+    /// The controller's name: labels metrics and logs, reports Events, owns the fields it applies. At most
+    /// 63 ASCII letters, digits, `-`, `_` and `.`, a letter or a digit first and last: the operator does
+    /// not start with another.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self

@@ -3,6 +3,7 @@
 use std::any::TypeId;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -13,7 +14,6 @@ use super::core::{Core, report};
 use super::invalid::InvalidReport;
 use super::lease::Lease;
 use super::options::sorted;
-use super::progress::Synced;
 use super::selection::{Selection, Sources, api_sources};
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::client::Client;
@@ -246,6 +246,8 @@ impl InformerRegistry {
     /// As [`informer`](Self::informer), used for as long as the registry lives.
     pub(crate) fn pinned<K: Resource>(&self) -> Informer<K> {
         let informer = self.informer::<K>();
+        // Its first reader finds it as it is.
+        informer.lease.core().is_awaited.store(true, Ordering::Relaxed);
         let mut informers = self.inner.informers.lock();
         if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.lease)) {
             informers.pinned.push(Arc::clone(&informer.lease));
@@ -405,12 +407,18 @@ impl InformerRegistry {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) {
+        self.none_pending(|_| true).await;
+    }
+
+    /// As [`synced`](Self::synced), but for those whose readers wait for them by themselves.
+    pub(crate) async fn others_synced(&self) {
+        self.none_pending(|core| !core.is_awaited.load(Ordering::Relaxed)).await;
+    }
+
+    async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
         loop {
-            let pending = self
-                .cores()
-                .into_iter()
-                .find(|core| !core.options.is_optional && core.progress.now() == Synced::Pending);
-            let Some(core) = pending else { return };
+            let mut cores = self.cores().into_iter();
+            let Some(core) = cores.find(|core| core.is_pending() && counts(core)) else { return };
             core.progress.settled().await;
         }
     }

@@ -201,9 +201,12 @@ impl Manager {
         self
     }
 
-    /// Watches only these namespaces. Default, and for none given: all.
+    /// Watches only these namespaces; a name given twice counts once, and empty ones are left out.
+    /// Default, and for none given: all.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
-        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        let names = namespaces.into_iter().map(|name| name.into().trim().to_owned());
+        let names: BTreeSet<String> = names.filter(|name| !name.is_empty()).collect();
+        self.namespaces = names.into_iter().collect();
         self
     }
 

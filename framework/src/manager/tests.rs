@@ -2,6 +2,7 @@ mod installing;
 mod leading;
 mod runnables;
 mod terms;
+mod unfilled;
 mod world;
 
 use std::future::Future;
