@@ -31,19 +31,20 @@ pub(super) async fn run(
         return Err(Error::new(ErrorKind::Usage, text));
     }
     options.election.check()?;
+    let prepared = async {
+        let cluster = LocalCluster::start(&program_name()).await?;
+        // What the flags ask for in vain is said before anything is shown.
+        let manager = options.apply((build)(cluster.client().clone()).quiet())?;
+        prepare(&cluster, sample.as_ref()).await?;
+        Ok::<_, Error>((cluster, manager))
+    };
     // A signal that comes before the manager listens ends the start, and leaves no file behind.
-    let cluster = tokio::select! {
+    let (cluster, manager) = tokio::select! {
         biased;
         () = first_signal() => return Ok(ExitCode::SUCCESS),
-        cluster = LocalCluster::start(&program_name()) => cluster?,
+        prepared = prepared => prepared?,
     };
     let client = cluster.client().clone();
-    let manager = options.apply((build)(client.clone()).quiet())?;
-    tokio::select! {
-        biased;
-        () = first_signal() => return Ok(ExitCode::SUCCESS),
-        prepared = prepare(&cluster, sample.as_ref()) => prepared?,
-    }
     let running = manager.start();
     let code = match &sample {
         Some(sample) => show(&running, &client, sample, options).await?,

@@ -143,10 +143,10 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     /// Runs them. The action looks again at the earliest time that a step asked for.
     ///
     /// # Errors
-    /// The first failure of the group, by order of the steps, with the step's name; among several that
-    /// which is tried again soonest, so that a step that gives up for good holds up none beside it. The
-    /// texts of the others stand before it, and that a condition could not be written. When no step
-    /// failed, that alone is an error.
+    /// The failure of the first group in which a step failed, with the step's name. Of several in a group
+    /// it is one that is retried with backoff, else the one with the shortest delay: a step that fails
+    /// for good keeps none beside it from being tried again. The texts of the others follow; that a
+    /// condition could not be written stands before. When no step failed, that alone is an error.
     ///
     /// # Cancel safety
     /// When it is dropped, so is the step that runs.
@@ -204,20 +204,16 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> 
     }
 }
 
-/// Of failures that which is tried again first, with the texts of the others in their order.
+/// Of failures that which is tried again first, with the texts of the others behind its own.
 fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
     let order = |failure: &Failure| match failure.retry {
-        Retry::After(delay) => (0, delay),
-        Retry::Backoff => (1, Duration::ZERO),
+        Retry::Backoff => (0, Duration::ZERO),
+        Retry::After(delay) => (1, delay),
         Retry::Never => (2, Duration::ZERO),
     };
     let (at, _) = failures.iter().enumerate().min_by_key(|(_, failure)| order(failure))?;
     let failure = failures.remove(at);
-    let others: Vec<String> = failures.iter().map(|other| format!("({other})")).collect();
-    Some(match others.as_slice() {
-        [] => failure,
-        others => failure.tried(format!("{} and", others.join(" and "))),
-    })
+    Some(failures.iter().fold(failure, Failure::and))
 }
 
 /// Runs futures at the same time, each to its end.

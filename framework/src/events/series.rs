@@ -100,7 +100,11 @@ impl Aggregator {
         let budget = self.budgets.entry(occurrence.regarding.clone()).or_insert_with(fresh);
         if !budget.spend(now) {
             let Occurrence { regarding, reason, .. } = &occurrence;
-            tracing::debug!(?regarding, ?reason, "an Event was dropped: its object causes too many");
+            tracing::debug!(
+                ?regarding,
+                ?reason,
+                "an Event was dropped: its object causes too many"
+            );
             return None;
         }
         let namespace = occurrence.regarding.namespace.clone().unwrap_or_else(|| "default".into());

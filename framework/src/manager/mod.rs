@@ -36,6 +36,7 @@ pub use manifests::ManifestOptions;
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
 mod installing;
 mod leading;
+mod refusals;
 mod runnables;
 mod terms;
 mod unfilled;
