@@ -34,7 +34,8 @@ pub(super) struct Finalizer<C: Reconciler> {
     pub(super) cleanup: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
 }
 
-/// What a controller watches, owns and may do.
+/// What a controller watches, owns and may do. It starts when the caches of its kinds are filled: the
+/// reconciled one and all that are owned or watched, here and in other clusters.
 ///
 /// ```
 /// # use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
