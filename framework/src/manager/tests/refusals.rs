@@ -29,9 +29,11 @@ async fn an_operator_with_a_controller_whose_events_would_be_refused_does_not_st
 }
 
 fn printed(manager: Manager, namespace: Option<&str>) -> Result<String, Error> {
-    let mut options = ManifestOptions::default();
-    options.namespace = namespace.map(str::to_owned);
-    manager.manifests(&options)
+    let options = ManifestOptions::default();
+    manager.manifests(&match namespace {
+        Some(namespace) => options.namespace(namespace),
+        None => options,
+    })
 }
 
 #[test]

@@ -133,5 +133,5 @@ async fn everybody_waits_for_a_cache_that_the_program_asked_for_itself() {
     let asked = tokio::time::Instant::now();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
     assert!(asked.elapsed() < Duration::from_secs(1));
-    assert!(read.len() == 0);
+    assert!(read.is_empty());
 }
