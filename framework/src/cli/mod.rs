@@ -38,6 +38,7 @@ use serde_json::Value;
 use crate::client::{Client, ClientConfig};
 use crate::crd::CustomResource;
 use crate::error::{Error, ErrorKind};
+use crate::leader::LeaderElection;
 use crate::manager::{Manager, ManifestOptions, definition_of, exit_code, insist};
 use crate::resource::ResourceInfo;
 use options::{Command, Election, Options, Switch};
@@ -223,7 +224,8 @@ impl Options {
     /// What the flags and the environment say, over what the program says.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] for flags of an election that there is not.
+    /// [`ErrorKind::Usage`] for flags of an election that there is not; [`ErrorKind::Config`] for an
+    /// election that is not safe.
     fn apply(&self, mut manager: Manager) -> Result<Manager, Error> {
         if let Some(switch) = self.health_probe_bind_address {
             manager = match switch {
@@ -253,6 +255,7 @@ impl Options {
         if !namespaces.is_empty() {
             manager = manager.namespaces(namespaces);
         }
+        manager.election.as_ref().map_or(Ok(()), LeaderElection::check)?;
         Ok(manager)
     }
 }

@@ -30,14 +30,21 @@ pub(super) async fn run(
         let text = "--until-ready needs an object: give the program one by `App::sample`";
         return Err(Error::new(ErrorKind::Usage, text));
     }
+    options.election.check()?;
+    let prepared = async {
+        let cluster = LocalCluster::start(&program_name()).await?;
+        // What the flags ask for in vain is said before anything is shown.
+        let manager = options.apply((build)(cluster.client().clone()).quiet())?;
+        prepare(&cluster, sample.as_ref()).await?;
+        Ok::<_, Error>((cluster, manager))
+    };
     // A signal that comes before the manager listens ends the start, and leaves no file behind.
-    let cluster = tokio::select! {
+    let (cluster, manager) = tokio::select! {
         biased;
         () = first_signal() => return Ok(ExitCode::SUCCESS),
-        cluster = prepare(sample.as_ref()) => cluster?,
+        prepared = prepared => prepared?,
     };
     let client = cluster.client().clone();
-    let manager = options.apply((build)(client.clone()).quiet())?;
     if manager.signals {
         insist();
     }
@@ -54,14 +61,13 @@ pub(super) async fn run(
     Ok(if code == ExitCode::SUCCESS { exit.report() } else { code })
 }
 
-/// Starts the API server and installs the sample's kind.
-async fn prepare(sample: Option<&Sample>) -> Result<LocalCluster, Error> {
-    let cluster = LocalCluster::start(&program_name()).await?;
-    say(&welcome(&cluster, sample));
+/// Tells of the API server and installs the sample's kind.
+async fn prepare(cluster: &LocalCluster, sample: Option<&Sample>) -> Result<(), Error> {
+    say(&welcome(cluster, sample));
     if let Some(sample) = sample {
         install_all(cluster.client(), std::slice::from_ref(&sample.definition)).await?;
     }
-    Ok(cluster)
+    Ok(())
 }
 
 fn welcome(cluster: &LocalCluster, sample: Option<&Sample>) -> String {

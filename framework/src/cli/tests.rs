@@ -55,6 +55,15 @@ fn flags_win_over_the_program() {
 }
 
 #[test]
+fn durations_that_are_not_safe_together_are_refused_before_anything_is_started() {
+    let manager = Manager::new(Client::offline()).leader_election("ops");
+    let options = parse(&["--leader-elect-lease-duration=5s"]).unwrap();
+    let refused = options.apply(manager).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Config);
+    assert!(refused.to_string().contains("not set up safely"), "{refused}");
+}
+
+#[test]
 fn an_election_is_named_and_timed_as_by_either_family_of_flags() {
     let manager = || Manager::new(Client::offline()).leader_election("ops");
     for arguments in [

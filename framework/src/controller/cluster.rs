@@ -2,7 +2,7 @@
 //!
 //! The kind that a controller reconciles lives in the operator's own cluster. What else it watches
 //! may live in others: [`Wiring::watches_in`](super::Wiring::watches_in). A [`Cluster`] is made
-//! once, given to the manager, which fills its caches before controllers start, and kept by the
+//! once, given to the manager, which fills its caches, and kept by the
 //! controllers that use it. Its writes ask for the operator's one lease, as all writes do.
 //!
 //! Absent: clusters that come and go, and controllers whose own kind is elsewhere.

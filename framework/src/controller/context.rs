@@ -158,7 +158,9 @@ impl<C: Reconciler> Context<C> {
     }
 
     /// Reports an Event about the object: `reason` is one word in `CamelCase` for programs, `note` a
-    /// sentence for people. Never waits and never fails; the same event again is counted.
+    /// sentence for people. Never waits and never fails; the same event again is counted. Of different
+    /// ones an object may cause 25 at once and one more each 5 min, so that no object fills the cluster
+    /// with Events: what is beyond that is dropped, with a line in the log at the level debug.
     pub fn event(&self, kind: EventKind, reason: &str, note: impl fmt::Display) {
         self.reach.recorder.event(&self.object_ref(), kind, reason, note);
     }

@@ -19,7 +19,8 @@ use crate::rbac::Rule;
 pub struct ControllerRun {
     /// Client for writes; gated by leadership.
     pub client: Client,
-    /// Caches, running and synced.
+    /// Caches, running. Those that controllers built by [`Wiring`](crate::controller::Wiring) are wired
+    /// to may still be empty; such a controller waits for its own. All others are synced.
     pub informers: InformerRegistry,
     /// No new reconcile starts once this is cancelled; running ones are told.
     pub stop: CancellationToken,
@@ -57,7 +58,7 @@ pub trait ErasedController: Debug + Send + Sync + 'static {
     /// An index that it was wired with cannot be built: it must not be started.
     fn attach(&self, informers: &InformerRegistry) -> Result<(), Error>;
 
-    /// Works on keys until `run.stop`, then drains; returns true when every reconcile ended within
+    /// Works on keys, once its caches are filled, until `run.stop`, then drains; returns true when every reconcile ended within
     /// the drain. Called again after leadership was lost and won.
     fn run(&self, run: ControllerRun) -> Pin<Box<dyn Future<Output = bool> + Send + '_>>;
 

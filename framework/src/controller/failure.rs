@@ -26,6 +26,8 @@ pub struct Failure {
     pub(crate) retry: Retry,
     /// Innermost first.
     tried: Vec<Cow<'static, str>>,
+    /// The texts of what failed beside it.
+    beside: Vec<String>,
     pub(super) gave_up: bool,
 }
 
@@ -38,7 +40,7 @@ pub(crate) enum Retry {
 
 impl Failure {
     fn new(source: BoxError, retry: Retry) -> Self {
-        Self { source, retry, tried: Vec::new(), gave_up: false }
+        Self { source, retry, tried: Vec::new(), beside: Vec::new(), gave_up: false }
     }
 
     /// Not to be retried until the object changes.
@@ -56,6 +58,12 @@ impl Failure {
     #[must_use]
     pub fn tried(mut self, what: impl Into<Cow<'static, str>>) -> Self {
         self.tried.push(what.into());
+        self
+    }
+
+    /// Tells of another that came at the same time, after its own text.
+    pub(super) fn and(mut self, other: &Self) -> Self {
+        self.beside.push(other.to_string());
         self
     }
 
@@ -120,7 +128,7 @@ impl fmt::Display for Failure {
             write!(f, ": {source}")?;
             cause = source.source();
         }
-        Ok(())
+        self.beside.iter().try_for_each(|other| write!(f, "; {other}"))
     }
 }
 

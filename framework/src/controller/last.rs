@@ -47,6 +47,8 @@ pub(super) struct Noted {
     pub(super) is_news: bool,
     /// Had it been given up before?
     pub(super) had_given_up: bool,
+    /// It had been given up, and nothing happened since but time.
+    pub(super) rests: bool,
     /// For when the failure before promised a retry.
     pub(super) promised: Option<Instant>,
 }
@@ -104,6 +106,7 @@ impl LastErrors {
             had_given_up: before.is_some_and(|before| {
                 before.gave_up && !(before.is_taken_up && before.text != hash)
             }),
+            rests: before.is_some_and(|before| before.gave_up && !before.is_taken_up),
             promised: before.and_then(|before| before.promised),
         };
         let (key, gave_up) = (key.clone(), noted.had_given_up);
@@ -139,11 +142,12 @@ impl LastErrors {
         }
     }
 
-    /// The object is not retried any more, or only slowly, for as long as this is its spec.
-    pub(super) fn gave_up(&self, key: &ObjectKey, stamp: Option<Stamp>) {
+    /// The object is not retried any more, or only slowly, for as long as this is its spec. What failed for
+    /// good may fail otherwise, and then has its retries.
+    pub(super) fn gave_up(&self, key: &ObjectKey, stamp: Option<Stamp>, is_for_good: bool) {
         let mut inner = self.inner.lock();
         if let Some(row) = inner.rows.get_mut(key) {
-            (row.gave_up, row.is_taken_up, row.given_up_at) = (true, false, stamp);
+            (row.gave_up, row.is_taken_up, row.given_up_at) = (true, is_for_good, stamp);
         }
         if let Some(entry) = inner.errors.get_mut(key) {
             entry.error.gave_up = true;
@@ -237,7 +241,7 @@ mod tests {
             failing.map(|key| errors.note(&key, "away".into(), at)).collect()
         };
         assert!(fail().iter().all(|noted| noted.is_news));
-        errors.gave_up(&key("0"), None);
+        errors.gave_up(&key("0"), None, false);
         let again = fail();
         assert!(again.iter().all(|noted| !noted.is_news && noted.count == 2));
         assert!(again[0].had_given_up);

@@ -1,5 +1,6 @@
 //! A built controller: attaches its sources, runs its workers, stops them.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -43,6 +44,8 @@ use crate::workqueue::{QueueSettings, WorkQueue};
 const EVENT_FLUSH: Duration = Duration::from_secs(2);
 /// Objects named when somebody asks why there is no rest.
 const TOLD: usize = 16;
+/// A controller that waits for its caches says so after this time.
+const TOLD_AFTER: Duration = Duration::from_secs(30);
 /// Dropped reconciles are given so long to be gone.
 pub(super) const ABORT_LIMIT: Duration = Duration::from_millis(500);
 
@@ -86,7 +89,7 @@ struct Attached {
     meter: Meter,
     informers: InformerRegistry,
     /// Keep the caches going and the keys coming.
-    _sources: Vec<Registration>,
+    sources: Vec<Registration>,
     /// The first source that could not be had.
     refused: Option<Error>,
 }
@@ -136,8 +139,9 @@ impl<C: Reconciler> Handle<C> {
                     Err(error) => refused = refused.or(Some(error)),
                 }
             }
+            sources.iter().for_each(Registration::is_awaited);
             let informers = informers.clone();
-            Attached { queue, feed, meter, informers, _sources: sources, refused }
+            Attached { queue, feed, meter, informers, sources, refused }
         })
     }
 
@@ -217,8 +221,38 @@ impl<C: Reconciler> Handle<C> {
         opened
     }
 
+    /// Waits until the caches that it is wired to are filled; false when it was to stop first.
+    async fn filled(&self, run: &ControllerRun) -> bool {
+        let sources = &self.attached(&run.informers).sources;
+        let told = async {
+            run.client.seams().clock.sleep(TOLD_AFTER).await;
+            let missing: BTreeSet<_> = sources.iter().filter_map(Registration::missing).collect();
+            tracing::warn!(
+                controller = %self.plan.name,
+                ?missing,
+                "does not begin before its caches are filled; controllers that do without them work"
+            );
+            std::future::pending::<()>().await;
+        };
+        let filled = async {
+            for source in sources {
+                source.filled().await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = run.stop.cancelled() => false,
+            () = filled => true,
+            () = told => false,
+        }
+    }
+
     async fn work(&self, run: ControllerRun) -> bool {
         warn_of_aborts(&self.plan.name, cfg!(panic = "abort"));
+        if !self.filled(&run).await {
+            return true;
+        }
+        tracing::info!(controller = %self.plan.name, "its caches are filled; it begins");
         let clock = run.client.seams().clock.clone();
         let (recorder, writer) = Recorder::new(run.client.clone(), &self.plan.name);
         let flush = CancellationToken::new();

@@ -39,6 +39,7 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use super::failure::Retry;
 use super::{Action, Context, Failure, Reconciler, Result};
 use crate::conditions::{Condition, met, unmet};
 use crate::error::Error;
@@ -142,9 +143,10 @@ impl<'a, C: Reconciler> Steps<'a, C> {
     /// Runs them. The action looks again at the earliest time that a step asked for.
     ///
     /// # Errors
-    /// The first failure, by order of the steps, with the step's name; the text of others in its
-    /// group is added to that, and that a condition could not be written. When no step failed, that
-    /// alone is an error.
+    /// The failure of the first group in which a step failed, with the step's name. Of several in a group
+    /// it is one that is retried with backoff, else the one with the shortest delay: a step that fails
+    /// for good keeps none beside it from being tried again. The texts of the others follow; that a
+    /// condition could not be written stands before. When no step failed, that alone is an error.
     ///
     /// # Cancel safety
     /// When it is dropped, so is the step that runs.
@@ -178,7 +180,7 @@ fn earliest(a: Option<Duration>, b: Option<Duration>) -> Option<Duration> {
 async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> Result<Flow> {
     let ends = all_ended(&mut group).await;
     let mut flow = Flow::Continue;
-    let mut failure: Option<Failure> = None;
+    let mut failures = Vec::new();
     let mut unwritten: Option<Error> = None;
     for (step, end) in group.into_iter().zip(ends) {
         if let Some(type_) = step.condition
@@ -189,16 +191,10 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> 
         }
         match end {
             Ok(next) => flow = merged(flow, next),
-            Err(error) => {
-                let error = error.tried(format!("step \"{}\"", step.name));
-                failure = Some(match failure {
-                    None => error,
-                    Some(first) => first.tried(format!("({error}) and")),
-                });
-            }
+            Err(error) => failures.push(error.tried(format!("step \"{}\"", step.name))),
         }
     }
-    match (failure, unwritten) {
+    match (soonest(failures), unwritten) {
         (None, None) => Ok(flow),
         (None, Some(error)) => Err(error.into()),
         (Some(failure), None) => Err(failure),
@@ -206,6 +202,18 @@ async fn run_group<C: Reconciler>(cx: &Context<C>, mut group: Vec<Step<'_>>) -> 
             Err(failure.tried(format!("(a condition was not written: {error}) and")))
         }
     }
+}
+
+/// Of failures that which is tried again first, with the texts of the others behind its own.
+fn soonest(mut failures: Vec<Failure>) -> Option<Failure> {
+    let order = |failure: &Failure| match failure.retry {
+        Retry::Backoff => (0, Duration::ZERO),
+        Retry::After(delay) => (1, delay),
+        Retry::Never => (2, Duration::ZERO),
+    };
+    let (at, _) = failures.iter().enumerate().min_by_key(|(_, failure)| order(failure))?;
+    let failure = failures.remove(at);
+    Some(failures.iter().fold(failure, Failure::and))
 }
 
 /// Runs futures at the same time, each to its end.

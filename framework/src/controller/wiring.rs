@@ -34,7 +34,8 @@ pub(super) struct Finalizer<C: Reconciler> {
     pub(super) cleanup: for<'a> fn(&'a C, &'a C::Object, &'a Context<C>) -> Cleanup<'a>,
 }
 
-/// What a controller watches, owns and may do.
+/// What a controller watches, owns and may do. It starts when the caches of its kinds are filled: the
+/// reconciled one and all that are owned or watched, here and in other clusters.
 ///
 /// ```
 /// # use windlass::controller::{Action, Context, Reconciler, Result, Wiring};
@@ -112,7 +113,9 @@ impl<C: Reconciler> Wiring<C> {
         }
     }
 
-    /// The controller's name: labels metrics and logs, reports Events, owns the fields it applies.
+    /// The controller's name: labels metrics and logs, reports Events, owns the fields it applies. At most
+    /// 63 ASCII letters, digits, `-`, `_` and `.`, a letter or a digit first and last: the operator does
+    /// not start with another.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self

@@ -99,6 +99,12 @@ impl Aggregator {
         let fresh = || Budget { left: BURST, since: now };
         let budget = self.budgets.entry(occurrence.regarding.clone()).or_insert_with(fresh);
         if !budget.spend(now) {
+            let Occurrence { regarding, reason, .. } = &occurrence;
+            tracing::debug!(
+                ?regarding,
+                ?reason,
+                "an Event was dropped: its object causes too many"
+            );
             return None;
         }
         let namespace = occurrence.regarding.namespace.clone().unwrap_or_else(|| "default".into());

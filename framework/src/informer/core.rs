@@ -13,7 +13,7 @@ use super::invalid::{Budget, Validator};
 use super::listener::{Life, Listener};
 use super::meter::Meter;
 use super::options::CacheOptions;
-use super::progress::Progress;
+use super::progress::{Progress, Synced};
 use crate::reflector::{Feed, Habits, Handoff, ListWatch, Reflector, State, Status, Wiring};
 use crate::seams::Seams;
 use crate::store;
@@ -51,6 +51,8 @@ pub(crate) struct Core {
     pub(super) budget: Budget,
     /// Somebody else tells people of objects that do not decode.
     pub(super) is_reported_elsewhere: AtomicBool,
+    /// Whoever reads it waits for it by itself; nobody else has to.
+    pub(super) is_awaited: AtomicBool,
 }
 
 impl Core {
@@ -97,7 +99,13 @@ impl Core {
             validator: OnceLock::new(),
             budget: Budget::default(),
             is_reported_elsewhere: AtomicBool::new(false),
+            is_awaited: AtomicBool::new(false),
         })
+    }
+
+    /// Must its first list come, and has not?
+    pub(super) fn is_pending(&self) -> bool {
+        !self.options.is_optional && self.progress.now() == Synced::Pending
     }
 
     /// Is `namespace` one that this informer reads?

@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::change::Change;
@@ -145,6 +146,29 @@ impl Registration {
             self.listener.name()
         );
         Err(Error::new(ErrorKind::Cancelled, text))
+    }
+
+    /// The listener's controller waits for the cache by itself: its being empty keeps nobody else from
+    /// starting.
+    pub(crate) fn is_awaited(&self) {
+        if let Some(lease) = &self.lease {
+            lease.core().is_awaited.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until the cache has its first list, or has stopped, or its kind was found absent; not for
+    /// one that is optional.
+    pub(crate) async fn filled(&self) {
+        let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
+        if let Some(core) = core {
+            core.progress.settled().await;
+        }
+    }
+
+    /// What keeps the cache from being filled, with its name.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let core = self.lease.as_ref().map(|lease| lease.core()).filter(|core| core.is_pending());
+        core.and_then(|core| core.missing())
     }
 
     /// Removes the listener and waits for a call that is running. When this returns, no call is

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::task::JoinSet;
@@ -15,7 +16,6 @@ use super::lease::Lease;
 use super::meter::{Meter, Series};
 use super::naming::Names;
 use super::options::sorted;
-use super::progress::Synced;
 use super::selection::{Selection, Sources, api_sources};
 use super::{CacheOptions, CacheView, Informer, InformerStatus};
 use crate::client::Client;
@@ -229,6 +229,8 @@ impl InformerRegistry {
     /// As [`informer`](Self::informer), used for as long as the registry lives.
     pub(crate) fn pinned<K: Resource>(&self) -> Informer<K> {
         let informer = self.informer::<K>();
+        // Its first reader finds it as it is.
+        informer.lease.core().is_awaited.store(true, Ordering::Relaxed);
         let mut informers = self.inner.informers.lock();
         if !informers.pinned.iter().any(|pinned| Arc::ptr_eq(pinned, &informer.lease)) {
             informers.pinned.push(Arc::clone(&informer.lease));
@@ -384,12 +386,18 @@ impl InformerRegistry {
     /// # Cancel safety
     /// Safe: dropping it loses nothing.
     pub async fn synced(&self) {
+        self.none_pending(|_| true).await;
+    }
+
+    /// As [`synced`](Self::synced), but for those whose readers wait for them by themselves.
+    pub(crate) async fn others_synced(&self) {
+        self.none_pending(|core| !core.is_awaited.load(Ordering::Relaxed)).await;
+    }
+
+    async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {
         loop {
-            let pending = self
-                .cores()
-                .into_iter()
-                .find(|core| !core.options.is_optional && core.progress.now() == Synced::Pending);
-            let Some(core) = pending else { return };
+            let mut cores = self.cores().into_iter();
+            let Some(core) = cores.find(|core| core.is_pending() && counts(core)) else { return };
             core.progress.settled().await;
         }
     }

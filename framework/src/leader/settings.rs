@@ -266,6 +266,14 @@ impl LeaderElection {
             Err(why.to_owned())
         } else if self.fence && self.lock != LockKind::Leases {
             Err("a fence reads a Lease, and the lock is another".to_owned())
+        } else if (self.manners.asks || self.manners.lends)
+            && matches!(self.lock, LockKind::ConfigMaps | LockKind::Endpoints)
+        {
+            Err(format!(
+                "who asks for the lease says so in a Lease, and the lock is {}; leave asking and \
+                 lending out until the migration is over",
+                self.lock.as_str()
+            ))
         } else if self.manners.lends && !self.release {
             Err("it lends the lease and never gives it back; switch `release_on_cancel` on"
                 .to_owned())

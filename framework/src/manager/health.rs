@@ -85,10 +85,17 @@ impl Vitals {
         }
     }
 
+    /// The same, but for those that controllers wait for by themselves.
+    pub(super) async fn others_synced(&self) {
+        for (_, informers) in self.registries() {
+            informers.others_synced().await;
+        }
+    }
+
     /// The caches without which controllers begin, and why; not those that are optional.
     pub(super) fn absent(&self) -> Vec<String> {
         let caches = self.registries().into_iter().flat_map(|(_, caches)| caches.status());
-        let absent = caches.filter(|one| !one.synced && !one.is_optional);
+        let absent = caches.filter(|one| one.is_absent && !one.is_optional);
         absent.map(|one| format!("{}: {}", one.name, one.state)).collect()
     }
 

@@ -55,6 +55,7 @@ impl ManifestOptions {
 
 pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<String, Error> {
     let name = manager.display_name();
+    check(manager, name, options.namespace.as_deref().unwrap_or(name))?;
     let sheet = Sheet {
         name,
         namespace: options.namespace.as_deref().unwrap_or(name),
@@ -67,6 +68,51 @@ pub(super) fn print(manager: &Manager, options: &ManifestOptions) -> Result<Stri
     serde_saphyr::to_string_multiple(&documents).map_err(|error| {
         Error::new(ErrorKind::Other, "cannot print the manifests as YAML").because(error)
     })
+}
+
+/// What an API server would refuse, or a kubelet would wait for in vain.
+fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
+    let refuse = |text: String| {
+        Err(Error::new(ErrorKind::Config, format!("cannot print manifests: {text}")))
+    };
+    // A ServiceAccount may have dots in its name; the label that carries it is short.
+    if name.len() > LONGEST_LABEL || !name.split('.').all(is_label) {
+        return refuse(format!(
+            "no object can be called {name:?}; give the operator a name by `Manager::name`, of at most \
+             63 lower-case letters, digits and `-`"
+        ));
+    }
+    if !is_label(namespace) {
+        return refuse(format!(
+            "no namespace can be called {namespace:?}; say which by `--namespace`, or give the operator a \
+             name by `Manager::name`, of at most 63 lower-case letters, digits and `-`"
+        ));
+    }
+    if let Some(watched) = manager.namespaces.iter().find(|watched| !is_label(watched)) {
+        return refuse(format!(
+            "no namespace can be called {watched:?}; name namespaces to watch, or none for all"
+        ));
+    }
+    if let Bind::Default(addr) | Bind::At(addr) = manager.health
+        && (addr.ip().is_loopback() || addr.port() == 0)
+    {
+        return refuse(format!(
+            "no kubelet reaches probes at {addr}; serve them at all addresses and a fixed port \
+             (`--health-probe-bind-address=:8081`), or turn them off (`0`)"
+        ));
+    }
+    Ok(())
+}
+
+const LONGEST_LABEL: usize = 63;
+
+/// RFC 1123: what a namespace, and each part of most names, has to be.
+fn is_label(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    (1..=LONGEST_LABEL).contains(&text.len())
+        && text.chars().all(|c| is_plain(c) || c == '-')
+        && text.starts_with(is_plain)
+        && text.ends_with(is_plain)
 }
 
 struct Sheet<'a> {

@@ -37,6 +37,7 @@ pub use manifests::ManifestOptions;
 pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -207,9 +208,12 @@ impl Manager {
         self
     }
 
-    /// Watches only these namespaces. Default, and for none given: all.
+    /// Watches only these namespaces; a name given twice counts once, and empty ones are left out.
+    /// Default, and for none given: all.
     pub fn namespaces<N: Into<String>>(mut self, namespaces: impl IntoIterator<Item = N>) -> Self {
-        self.namespaces = namespaces.into_iter().map(Into::into).collect();
+        let names = namespaces.into_iter().map(|name| name.into().trim().to_owned());
+        let names: BTreeSet<String> = names.filter(|name| !name.is_empty()).collect();
+        self.namespaces = names.into_iter().collect();
         self
     }
 

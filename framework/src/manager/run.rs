@@ -34,6 +34,8 @@ use crate::informer::InformerRegistry;
 use crate::leader::{Elector, Term};
 use crate::resource::ResourceExt;
 
+/// What Kubernetes allows in the name of who reports an Event.
+const LONGEST_NAME: usize = 63;
 /// Beyond the drain time that work was given, for its own bookkeeping.
 const GRACE: Duration = Duration::from_secs(1);
 /// So long caches wait for this process to lead and to install what they would look for in vain.
@@ -41,6 +43,8 @@ const HEAD_START: Duration = Duration::from_secs(3);
 /// So long controllers wait for the objects of kinds that this process installs. An API server begins
 /// to serve a new version within a second; what it does not serve by then may never come.
 const SERVED_WITHIN: Duration = Duration::from_secs(10);
+/// So long a replica waits for its caches before it asks for the lease: one that has them goes first.
+const WARM_WITHIN: Duration = Duration::from_secs(30);
 /// Pauses between two looks meanwhile; they double.
 const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LONGEST_LOOK: Duration = Duration::from_millis(500);
@@ -177,6 +181,7 @@ fn unique(manager: &Manager) -> Result<(), Error> {
             }
         }
     };
+    manager.controllers.iter().try_for_each(|one| checked(one.name()))?;
     twice("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
     twice("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
     twice("clusters", manager.clusters.iter().map(|one| one.name()).collect())?;
@@ -191,6 +196,24 @@ fn unique(manager: &Manager) -> Result<(), Error> {
             Err(Error::new(ErrorKind::Config, text))
         }
     }
+}
+
+/// An API server takes no Event of a controller of another name, and of some no apply.
+fn checked(controller: &str) -> Result<(), Error> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric();
+    let is_fit = (1..=LONGEST_NAME).contains(&controller.len())
+        && controller.chars().all(|c| is_plain(c) || matches!(c, '-' | '_' | '.'))
+        && controller.starts_with(is_plain)
+        && controller.ends_with(is_plain);
+    if is_fit {
+        return Ok(());
+    }
+    let text = format!(
+        "a controller is called {controller:?}, and the API server would refuse its Events; give it a \
+         name of at most {LONGEST_NAME} ASCII letters, digits, `-`, `_` and `.` that begins and ends with \
+         a letter or a digit (`Wiring::name`)"
+    );
+    Err(Error::new(ErrorKind::Config, text))
 }
 
 impl Operator {
@@ -279,7 +302,8 @@ impl Operator {
             let place = (client.clone(), self.vitals.informers.clone());
             let (vitals, failed) = (Arc::clone(&self.vitals), Arc::clone(&self.failed));
             let ready = async move {
-                if when == When::Always {
+                // What it reads nobody knows.
+                if when != When::BeforeCaches {
                     vitals.synced().await;
                 }
             };
@@ -380,16 +404,16 @@ impl Operator {
         definitions: &[CustomResourceDefinition],
         installed: &CancellationToken,
     ) -> Result<bool, Error> {
-        // Who has definitions to install must lead first: what is not there fills no cache.
-        if installed.is_cancelled() && self.until_stop(self.vitals.synced()).await.is_none() {
-            return Ok(true);
-        }
         let Some(elector) = &self.vitals.elector else {
             if self.until_stop(self.filled()).await.is_none() {
                 return Ok(true);
             }
             return Ok(self.run_controllers(self.client.clone(), None).await);
         };
+        // Who has definitions to install must lead first: what is not there fills no cache.
+        if installed.is_cancelled() && self.until_stop(self.warm()).await.is_none() {
+            return Ok(true);
+        }
         while let Some(term) = elector.campaign(&self.stop).await {
             let all_ended = self.serve_term(term, definitions, installed).await;
             if self.stop.is_cancelled() {
@@ -448,11 +472,21 @@ impl Operator {
         Ok(())
     }
 
-    /// Waits until the caches are filled. A kind that was found absent counts as that, and may have been
-    /// looked for before its definition was installed: such kinds are looked for again.
+    /// Waits until the caches are filled, as long as that keeps nobody from work.
+    async fn warm(&self) {
+        if self.clock.within(WARM_WITHIN, self.vitals.synced()).await.is_none() {
+            let registries = self.vitals.registries();
+            let missing: Vec<_> = registries.iter().flat_map(|(_, one)| one.missing()).collect();
+            warn!(?missing, "asks for the lease though not all caches are filled");
+        }
+    }
+
+    /// Waits for the caches that no controller waits for by itself: what the program asked for. A kind
+    /// that was found absent counts as filled, and may have been looked for before its definition was
+    /// installed: such kinds are looked for again.
     async fn filled(&self) {
         let vitals = &self.vitals;
-        vitals.synced().await;
+        vitals.others_synced().await;
         let served = async {
             let mut pause = FIRST_LOOK;
             while !vitals.informers.seek(&vitals.installs).is_empty() {
@@ -462,7 +496,7 @@ impl Operator {
         };
         self.clock.within(SERVED_WITHIN, served).await;
         match vitals.absent().as_slice() {
-            [] => info!("caches are filled"),
+            [] => {}
             absent => warn!(
                 ?absent,
                 "caches are filled, but for kinds that are not served: controllers begin without their \

@@ -132,7 +132,7 @@ pub(super) enum State {
 }
 
 impl Runnable {
-    /// `work` under a name, on every replica, once the caches are filled. It is called once, again
+    /// `work` under a name, on every replica, once all caches are filled: what it reads is not known. It is called once, again
     /// after a failure, and again in each term of one with leadership. It must return when it is told
     /// to stop; returning `Ok` earlier means that it is done.
     ///

@@ -1,8 +1,10 @@
 mod definitions;
 mod installing;
 mod leading;
+mod refusals;
 mod runnables;
 mod terms;
+mod unfilled;
 mod world;
 
 use std::future::Future;

@@ -100,7 +100,8 @@ impl QueueSettings {
     }
 }
 
-/// A set of keys that each get worked on by one worker at a time; cheap to clone.
+/// A set of keys that each get worked on by one worker at a time; cheap to clone. Waits and delays are
+/// those of tokio's timer: it is to be used within a runtime that has one.
 ///
 /// - Between [`get`](Self::get) and the verdict on its [`Work`] a key is handed to nobody else.
 /// - A key added while in work is handed out again after the verdict, in the place it then took.

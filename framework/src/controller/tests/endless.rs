@@ -123,7 +123,9 @@ async fn a_controller_may_have_a_guard_of_its_own_or_none() {
         assert!(expected.contains(&restless.runs()), "{guard}: {}", restless.runs());
         let is_told = !running.handle.unrest().endless.is_empty();
         assert_eq!(is_told, guard != LoopGuard::off(), "{guard}");
-        running.stop.cancel();
+        world.patch("home", json!({ "spec": { "host": "quiet" } })).await;
+        running.settled().await;
+        assert!(running.stop().await);
     }
 }
 

@@ -26,8 +26,10 @@ impl Stepping {
     async fn slow(&self, name: &'static str, site: &Site) -> Result<Action> {
         tokio::time::sleep(Duration::from_secs(10)).await;
         self.log.lock().push(name);
-        if site.spec.host == "both fail" {
-            return Err(name.into());
+        match site.spec.host.strip_suffix(" is terminal") {
+            Some(terminal) if terminal == name => return Err(Failure::terminal(name)),
+            None if site.spec.host != "both fail" => {}
+            _ => return Err(name.into()),
         }
         Ok(Action::requeue_after(Duration::from_secs(100)))
     }
@@ -101,9 +103,23 @@ async fn all_steps_of_a_group_end_and_all_their_errors_are_told() {
     let (_world, stepping, running) = played("both fail").await;
     assert_eq!(stepping.log.lock()[..4], ["first", "second", "left", "right"]);
     let told = running.handle.unrest().now;
-    assert!(told[0].contains("step \"left\": left"), "{told:?}");
-    assert!(told[0].contains("step \"right\": right"), "{told:?}");
+    assert!(told[0].ends_with("step \"left\": left; step \"right\": right"), "{told:?}");
     running.stop.cancel();
+}
+
+/// What fails for good takes nothing from what may work the next time.
+#[tokio::test(start_paused = true)]
+async fn a_step_beside_one_that_failed_for_good_is_tried_again() {
+    for (host, told_first) in [("left is terminal", "right"), ("right is terminal", "left")] {
+        let (_world, stepping, running) = played(host).await;
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        let tries = stepping.log.lock().iter().filter(|step| **step == "left").count();
+        assert!(tries >= 2, "{host}: {tries}");
+        let told = running.handle.unrest().now;
+        let first = format!("in a row: step \"{told_first}\": {told_first}; step ");
+        assert!(told[0].contains(&first), "{told:?}");
+        running.stop.cancel();
+    }
 }
 
 /// How a step went says when to try again, and not what became of telling it.

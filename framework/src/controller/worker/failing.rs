@@ -63,7 +63,8 @@ impl Worker {
         failure.gave_up = matches!(next, Next::GiveUp(_));
         let gave_up_now = failure.gave_up && !noted.had_given_up;
         if failure.gave_up || matches!(next, Next::Never) {
-            self.last.gave_up(work.key(), self.step.stamp(work.key()));
+            let is_for_good = matches!(next, Next::Never);
+            self.last.gave_up(work.key(), self.step.stamp(work.key()), is_for_good);
         }
         if !matches!(next, Next::LostRace) {
             let is_news = noted.is_news || gave_up_now;
@@ -121,11 +122,12 @@ impl Worker {
             Retry::Backoff if noted.count <= RACES && failure.lost_a_race() => Next::LostRace,
             Retry::Backoff if left > ON_TIME => Next::AsPromised(left),
             Retry::Backoff => match self.retry.bound(failures) {
-                Some(bound) => {
+                // A look at one that rests is no reason to begin anew.
+                Some(bound) if !noted.rests => {
                     let draw = work.draw();
                     Next::Backoff { delay: bound.mul_f64(draw), draw, is_anew }
                 }
-                None => {
+                _ => {
                     // The function is code of users.
                     let delay = || self.then.delay(failure, failures);
                     Next::GiveUp(catch_unwind(AssertUnwindSafe(delay)).unwrap_or_default())

@@ -143,6 +143,27 @@ async fn a_lease_is_given_back_only_after_the_lenders_work_has_ended() {
 }
 
 #[test]
+fn a_lock_in_which_nobody_can_ask_is_refused_to_who_asks_or_lends() {
+    use crate::leader::LockKind;
+    for (lock, is_fit) in [
+        (LockKind::Leases, true),
+        (LockKind::ConfigMapsLeases, true),
+        (LockKind::EndpointsLeases, true),
+        (LockKind::ConfigMaps, false),
+        (LockKind::Endpoints, false),
+    ] {
+        let election = || LeaderElection::new("ops").resource_lock(lock);
+        assert!(election().check().is_ok());
+        for election in [election().ask(true), election().lend(true)] {
+            let checked = election.check();
+            assert_eq!(checked.is_ok(), is_fit, "{lock:?}: {checked:?}");
+            let told = checked.map_or_else(|error| error.to_string(), |()| lock.as_str().into());
+            assert!(told.contains(lock.as_str()), "{told}");
+        }
+    }
+}
+
+#[test]
 fn who_lends_and_never_gives_back_is_refused() {
     let keeps = lender().release_on_cancel(false).check().unwrap_err();
     assert!(keeps.to_string().contains("never gives it back"), "{keeps}");
