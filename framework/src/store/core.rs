@@ -161,13 +161,12 @@ impl Core {
     /// whoever changes them, so it takes one pass over the others.
     ///
     /// # Errors
-    /// What the index is on is no value, or never there; or there are, or were, objects of which it was
-    /// not kept.
+    /// What the index is on is no value, or never there; or there are objects already of which it was
+    /// not kept. Snapshots of objects that are all gone are not asked: they find nothing by it.
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
         let built = |state: &State| {
             let table = state.tables.iter().find(|table| table.id == id);
-            // Snapshots may still show what is there no more.
-            (table.map(|table| table.is_ready), state.slots.places() > 0)
+            (table.map(|table| table.is_ready), state.slots.len() > 0)
         };
         // Who asks over and over, and is refused, keeps nobody waiting.
         let (is_ready, is_late) = built(&self.state.read());
