@@ -135,7 +135,8 @@ impl Pace {
     ) -> Leave {
         let Some(rates) = &self.rates else { return self.ask_guard(key, now, reasons, stamp) };
         if let Some(wait) = rates.wait(key, now) {
-            return Leave::Wait(wait);
+            // What is gone is only forgotten.
+            return if stamp().is_some() { Leave::Wait(wait) } else { Leave::Go };
         }
         let leave = self.ask_guard(key, now, reasons, stamp);
         if !matches!(leave, Leave::Wait(_)) {

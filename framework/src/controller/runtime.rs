@@ -17,7 +17,7 @@ use super::changes::Kept;
 use super::context::Reach;
 use super::dump::Look;
 use super::erased::{ControllerRun, ControllerState, ErasedController};
-use super::feed::{Feed, Objects, Opened};
+use super::feed::{Feed, Opened};
 use super::last::LastErrors;
 use super::meter::Meter;
 use super::pace::{Hot, Pace};
@@ -208,15 +208,19 @@ impl<C: Reconciler> Handle<C> {
     }
 
     /// Keys are worked off until what it returns is dropped. In the first run the queue has all objects,
-    /// unless it dropped some. In later ones all are gone through, as after a start: somebody else may have led
+    /// unless it dropped some. In later ones all that its predicate lets pass are gone through, as after a start: somebody else may have led
     /// meanwhile and not come to an end, and each object's task has ended.
     fn open(&self, run: &ControllerRun) -> Opened {
         let feed = &self.attached(&run.informers).feed;
         let (opened, has_dropped) = feed.open();
         if self.has_run.swap(true, Ordering::SeqCst) || has_dropped {
-            let objects = run.informers.informer::<C::Object>().store();
-            let keys = objects.keys(&|_| true).into_iter();
-            feed.visit(keys.map(|key| (key, Duration::ZERO)).collect(), Reason::STARTED);
+            let mut objects = run.informers.informer::<C::Object>().store().list();
+            objects.retain(|object| {
+                let when = self.plan.when.as_ref();
+                object.head().is_terminating() || when.is_none_or(|when| when.allows(object))
+            });
+            let keys = objects.iter().map(|object| (object.key().clone(), Duration::ZERO));
+            feed.visit(keys.collect(), Reason::STARTED);
         }
         opened
     }

@@ -53,6 +53,8 @@ pub(crate) struct Core {
     pub(super) is_reported_elsewhere: AtomicBool,
     /// Whoever reads it waits for it by itself; nobody else has to.
     pub(super) is_awaited: AtomicBool,
+    /// The program asked for it, and who reads it nobody knows: everybody waits, whoever else does.
+    pub(super) is_asked: AtomicBool,
 }
 
 impl Core {
@@ -100,6 +102,7 @@ impl Core {
             budget: Budget::default(),
             is_reported_elsewhere: AtomicBool::new(false),
             is_awaited: AtomicBool::new(false),
+            is_asked: AtomicBool::new(false),
         })
     }
 

@@ -174,6 +174,15 @@ fn skip_step(events: &mut Vec<Event>) {
         (Event::Deleted { last, .. }, Event::Added { new, .. }) => {
             *next = Event::Updated { old: last, new: Arc::clone(new) };
         }
+        // Another object had the name before: whoever minds that one is told, too.
+        (Event::Updated { old, .. }, Event::Deleted { last, .. })
+            if !old.head().has_uid_of(&last.head()) =>
+        {
+            *next = Event::Updated { old, new: Arc::clone(last) };
+        }
+        (Event::Updated { old, .. }, Event::Added { new, .. }) => {
+            *next = Event::Updated { old, new: Arc::clone(new) };
+        }
         // A deletion says enough.
         _ => {}
     }

@@ -38,7 +38,7 @@ use self::progress::Synced;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource, ResourceExt};
 use crate::store::Store;
-use crate::wire::Skim;
+use crate::wire::{Skim, object_at_path};
 
 pub use change::Change;
 pub use health::{CacheView, InformerStatus, ListenerStatus};
@@ -173,12 +173,16 @@ impl<K: Resource> Informer<K> {
     /// writes.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when it is no object, or one without name or resourceVersion.
+    /// [`ErrorKind::Usage`] when it is no object of the kind, or one without name or resourceVersion.
     pub fn wrote_answer(&self, answer: &[u8]) -> Result<(), Error> {
         let store = &self.lease.core().store;
         let what = || format!("the answer to a write of {}", store.info());
         let skim = Skim::of(answer).map_err(|error| unusable(&what()).because(error))?;
-        if skim.resource_version.is_empty() {
+        // The answer of a subresource may be of another kind, and have the object's name.
+        let kind = object_at_path(answer, &["kind"]);
+        let is_another =
+            kind.is_some_and(|kind| kind != format!("{:?}", store.info().kind).as_bytes());
+        if skim.resource_version.is_empty() || is_another {
             return Err(unusable(&what()));
         }
         if self.shows_own(skim.namespace.as_deref()) {

@@ -269,7 +269,11 @@ impl InformerRegistry {
                 return lease;
             }
             let options = wanted(&informers);
-            let is_taken = |name: &str| informers.known.iter().any(|known| known.core.name == name);
+            // One that nobody holds any more is about to go.
+            let is_taken = |name: &str| {
+                let mut known = informers.known.iter();
+                known.any(|known| known.lease.strong_count() > 0 && known.core.name == name)
+            };
             let names = Names::free::<K>(place, &info, &options, is_taken);
             let wanted = (options, names);
             if let Some((core, _)) = made.take_if(|(_, made_for)| *made_for == wanted) {
@@ -391,7 +395,15 @@ impl InformerRegistry {
 
     /// As [`synced`](Self::synced), but for those whose readers wait for them by themselves.
     pub(crate) async fn others_synced(&self) {
-        self.none_pending(|core| !core.is_awaited.load(Ordering::Relaxed)).await;
+        let is_for_all = |core: &Core| {
+            core.is_asked.load(Ordering::Relaxed) || !core.is_awaited.load(Ordering::Relaxed)
+        };
+        self.none_pending(is_for_all).await;
+    }
+
+    /// What is there was asked for by the program: everybody waits for it.
+    pub(crate) fn is_asked(&self) {
+        self.cores().iter().for_each(|core| core.is_asked.store(true, Ordering::Relaxed));
     }
 
     async fn none_pending(&self, counts: impl Fn(&Core) -> bool) {

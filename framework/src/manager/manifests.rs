@@ -316,8 +316,8 @@ impl Sheet<'_> {
             "app.kubernetes.io/name": self.name, "control-plane": "controller-manager",
         });
         // The process must have ended by itself before the kubelet kills it: after the drain come
-        // events, the Lease and the caches, about 6 s at the most.
-        let grace = self.manager.drain.as_secs().saturating_add(10).min(i64::MAX as u64);
+        // events, writes that may still be executed, the Lease and the caches, 12 s at the most.
+        let grace = self.manager.drain.as_secs().saturating_add(15).min(i64::MAX as u64);
         self.object(
             "apps/v1",
             "Deployment",

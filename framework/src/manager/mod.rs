@@ -285,7 +285,7 @@ impl Manager {
     }
 
     /// How long running reconciles and runnables may take to end once the operator is asked to stop; default
-    /// 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the manifests say 10 s more).
+    /// 25 s. A Pod's `terminationGracePeriodSeconds` must be longer (the manifests say 15 s more).
     pub fn drain(mut self, duration: Duration) -> Self {
         self.drain = duration;
         self

@@ -325,6 +325,8 @@ impl Operator {
                 }
             }
         }
+        // Before controllers ask for theirs.
+        self.vitals.registries().iter().for_each(|(_, one)| one.is_asked());
         for controller in &self.vitals.controllers {
             if let Some(workers) = self.workers {
                 controller.limit_workers(workers);
@@ -438,6 +440,7 @@ impl Operator {
         let prepared = tokio::select! {
             biased;
             () = lost.cancelled() => None,
+            () = asked.cancelled() => None,
             prepared = self.until_stop(self.prepare(&client, definitions, installed)) => prepared,
         };
         let all_ended = match prepared {
@@ -472,8 +475,10 @@ impl Operator {
         Ok(())
     }
 
-    /// Waits until the caches are filled, as long as that keeps nobody from work.
+    /// Waits until the caches are filled, as long as that keeps nobody from work: without those that the
+    /// program asked for itself nobody works, and another replica may have them.
     async fn warm(&self) {
+        self.vitals.others_synced().await;
         if self.clock.within(WARM_WITHIN, self.vitals.synced()).await.is_none() {
             let registries = self.vitals.registries();
             let missing: Vec<_> = registries.iter().flat_map(|(_, one)| one.missing()).collect();

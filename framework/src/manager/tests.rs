@@ -370,7 +370,7 @@ async fn d7_the_deployment_gives_the_drain_its_time_and_is_restricted() {
     let text = manager.manifests(&ManifestOptions::default()).unwrap();
     let documents: Vec<serde_json::Value> = serde_saphyr::from_multiple(&text).unwrap();
     let pod = &documents.last().unwrap()["spec"]["template"]["spec"];
-    assert_eq!(pod["terminationGracePeriodSeconds"], 50);
+    assert_eq!(pod["terminationGracePeriodSeconds"], 55);
     let security = &pod["containers"][0]["securityContext"];
     assert_eq!(security["readOnlyRootFilesystem"], true);
     assert_eq!(security["capabilities"]["drop"], serde_json::json!(["ALL"]));

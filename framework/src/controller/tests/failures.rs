@@ -433,3 +433,20 @@ async fn an_object_that_is_given_up_again_for_another_reason_is_told_again() {
     pass(60).await;
     assert!(running.stop().await);
 }
+
+/// A look at one that rests is no reason to begin anew.
+#[tokio::test(start_paused = true)]
+async fn time_that_passes_gives_an_object_that_rests_no_new_retries() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(9)).resync(Duration::from_secs(600));
+    let running = start(&world, &failing, wiring, "fails").await;
+    pass(3650).await;
+    let tries = failing.tries();
+    assert!((15..=17).contains(&tries), "{tries}: ten, and one for each resync");
+    assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), 1);
+    assert_eq!(running.handle.state().backing_off, 0);
+    world.patch("home", json!({ "metadata": { "labels": { "by": "us" } } })).await;
+    pass(30).await;
+    assert!(failing.tries() >= tries + 10, "a change gives it all");
+    assert!(running.stop().await);
+}

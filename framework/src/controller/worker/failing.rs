@@ -180,7 +180,7 @@ fn verdict(
         Next::GiveUp(again_in) => {
             match again_in {
                 Some(delay) => work.retry_after(delay),
-                None => drop(work.retry()),
+                None => work.done(),
             }
             tracing::error!(error = %failure, failures, ?again_in, "the reconcile failed; giving up");
             return how;

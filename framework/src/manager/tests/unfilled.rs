@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
 use windlass_apiserver::faults::{Action as Strike, Fault};
 
-use super::world::{SECOND, Story, World, definition, elected, object, until};
+use super::world::{SECOND, Story, Trip, World, definition, elected, object, until};
 use super::*;
 use crate::client::tests::capture::Captured;
 use crate::controller::{Action, Context, Result, Wiring};
@@ -117,12 +117,41 @@ async fn b12_a_controller_waits_for_the_kinds_that_it_owns_and_of_other_clusters
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
 
-/// Who reads it nobody knows.
+/// Follows what it never acts on.
+struct Following;
+
+impl Reconciler for Following {
+    type Object = Trip;
+
+    async fn reconcile(&self, _: &Trip, _: &Context<Self>) -> Result {
+        Ok(Action::done())
+    }
+}
+
+/// Who reads it nobody knows, also when a controller waits for it by itself.
 #[tokio::test(start_paused = true)]
 async fn everybody_waits_for_a_cache_that_the_program_asked_for_itself() {
-    let (world, story) = (world_with_a_map().await, Story::default());
+    for is_elected in [false, true] {
+        let (world, story) = (world_with_a_map().await, Story::default());
+        nobody_starts(&world, &story, is_elected).await;
+        if is_elected {
+            assert!(world.leases().get_opt("trips").await.unwrap().is_none(), "nor has the lease");
+        }
+    }
+}
+
+async fn nobody_starts(world: &World, story: &Story, is_elected: bool) {
     let east = Cluster::new("east", world.client.clone());
-    let operator = world.operator(&story, definition(&["v1", "v2"])).cluster(&east);
+    let wiring = Wiring::<Following>::new().name("following");
+    let wiring = wiring.watches_in::<ConfigMap>(&east, |_| Vec::new());
+    let mut operator = world.operator(story, definition(&["v1", "v2"])).cluster(&east);
+    operator = operator.controller_with(Following, wiring);
+    if is_elected {
+        // A candidate that has nothing to install.
+        operator.definitions.clear();
+        install::install_all(&world.client, &[definition(&["v1", "v2"])]).await.unwrap();
+        operator = operator.leader_election_with(elected());
+    }
     let forbidden = Fault::new(Strike::Answer(403)).resource("configmaps").always();
     world.server.faults().add(forbidden);
     let read = east.store::<ConfigMap>();

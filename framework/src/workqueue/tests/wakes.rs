@@ -31,16 +31,16 @@ fn workers(queue: &WorkQueue<u32>, many: usize) -> (JoinSet<()>, Arc<AtomicUsize
 
 #[tokio::test(start_paused = true)]
 async fn a_burst_of_adds_wakes_one_worker_for_each_doubling_and_not_one_for_each_key() {
-    let queue = queue(8);
-    let (_workers, woken) = workers(&queue, 8);
+    let queue = queue(64);
+    let (_workers, woken) = workers(&queue, 64);
     settle().await;
     assert_eq!(woken.load(Ordering::SeqCst), 0);
     for burst in 1..=50 {
         (0..200).for_each(|key| queue.add(key));
         settle().await;
         assert_eq!(queue.counts(), QueueCounts::default());
-        // For the first key, and for 2, 4, 8, 16, 32, 64 and 128 of them.
-        assert!(woken.load(Ordering::SeqCst) <= 8 * burst, "{woken:?} after {burst} bursts");
+        // For the first key, and for 2, 4, 8, 16, 32, 64 and 128 of them; and one when the first comes.
+        assert!(woken.load(Ordering::SeqCst) <= 9 * burst, "{woken:?} after {burst} bursts");
     }
 }
 
