@@ -129,6 +129,26 @@ async fn a_controller_may_have_a_guard_of_its_own_or_none() {
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_gone_does_not_wait_for_its_rate() {
+    let (world, notes) = (World::start().await, Noting::default());
+    let wiring = Wiring::<Noting>::new().rate_limit(1, Duration::from_secs(600));
+    let running = world.start_only(wiring.build(notes.clone())).await;
+    world.create("home", "a").await;
+    pass(1).await;
+    world.patch("home", json!({ "spec": { "config": "x" } })).await;
+    pass(1).await;
+    assert_eq!(notes.noted(), ["home: changed"]);
+    assert_eq!(running.handle.state().backing_off, 1);
+    world.sites().delete("home").await.expect("deleted");
+    pass(1).await;
+    assert_eq!(running.handle.state().backing_off, 0, "it is forgotten at once");
+    world.create("home", "a").await;
+    pass(1).await;
+    assert_eq!(notes.noted(), ["home: changed"], "and another of its name is not it");
+    assert!(running.stop().await);
+}
+
 /// What waits for its turn is not forgotten, and its reasons are told.
 #[tokio::test(start_paused = true)]
 async fn an_object_with_a_rate_is_reconciled_no_more_often_and_not_less() {

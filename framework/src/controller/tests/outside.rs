@@ -458,7 +458,7 @@ async fn l9_what_was_cut_by_the_end_of_a_term_is_reconciled_in_the_next() {
     let world = World::start().await;
     world.create("home", "a").await;
     let hanging = Hanging(AtomicU32::new(0));
-    let handle = Wiring::new().retry(RetryPolicy::at_most(0)).build(hanging);
+    let handle = Wiring::new().build(hanging);
     let informers = InformerRegistry::new(world.client.clone(), vec![]);
     handle.attach(&informers).expect("it can be wired so");
     let stop = CancellationToken::new();
