@@ -104,14 +104,17 @@ impl InformerRegistry {
         Self::over_cluster(ClusterId::default(), sources, seams, namespaces)
     }
 
-    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster).
+    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster). Their
+    /// names begin with it, but for cluster 0: `cluster 2/pods`.
     pub fn over_cluster(
         cluster: ClusterId,
         sources: Sources,
         seams: Seams,
         namespaces: Vec<String>,
     ) -> Self {
-        Self::build((cluster, None), sources, seams, namespaces)
+        let place =
+            (cluster != ClusterId::default()).then(|| format!("cluster {}", cluster.0).into());
+        Self::build((cluster, place), sources, seams, namespaces)
     }
 
     /// Informers of a cluster whose name precedes theirs, in probes and metrics: `east/pods`.
