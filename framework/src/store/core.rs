@@ -166,7 +166,7 @@ impl Core {
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
         let built = |state: &State| {
             let table = state.tables.iter().find(|table| table.id == id);
-            (table.map(|table| table.is_ready), state.slots.len() > 0)
+            (table.map(|table| table.is_ready), state.slots.len() > 0 || !state.own.is_empty())
         };
         // Who asks over and over, and is refused, keeps nobody waiting.
         let (is_ready, is_late) = built(&self.state.read());
