@@ -3,6 +3,7 @@
 //!
 //! [`names`] is the whole catalogue; a metric that is not in it cannot be fed.
 
+mod feeders;
 mod gathered;
 mod histogram;
 pub mod names;
@@ -20,6 +21,7 @@ use prometheus_client::metrics::family::{Family, MetricConstructor};
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use self::feeders::Feeders;
 pub(crate) use self::gathered::{Durations, Gathers};
 use self::histogram::Histogram;
 
@@ -138,6 +140,7 @@ struct Inner {
     kept: BTreeMap<&'static str, Kept>,
     /// Those who tell their numbers when somebody reads.
     sources: Mutex<Vec<Weak<dyn Gathers>>>,
+    feeders: Feeders,
 }
 
 impl Default for Metrics {
@@ -177,7 +180,14 @@ impl Metrics {
             };
             kept.insert(def.name, family);
         }
-        Self { inner: Arc::new(Inner { registry, kept, sources: Mutex::default() }) }
+        Self {
+            inner: Arc::new(Inner {
+                registry,
+                kept,
+                sources: Mutex::default(),
+                feeders: Feeders::default(),
+            }),
+        }
     }
 
     /// From now on `source` is asked for its numbers before anybody reads, for as long as it is there.
@@ -185,6 +195,11 @@ impl Metrics {
         let mut sources = self.inner.sources.lock();
         sources.retain(|known| known.strong_count() > 0);
         sources.push(source);
+    }
+
+    /// Who feeds the series of informers.
+    pub(crate) fn feeders(&self) -> &Feeders {
+        &self.inner.feeders
     }
 
     /// Has all sources tell their numbers.

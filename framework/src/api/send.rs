@@ -101,15 +101,23 @@ impl Draft {
     }
 
     /// As [`send`](Self::send), with the answer as it came: a type may have a part of it only.
-    pub(crate) async fn answered<T>(mut self, decode: Decoder<T>) -> Result<(T, Bytes), Error> {
+    pub(crate) async fn answered<T>(self, decode: Decoder<T>) -> Result<(T, Bytes), Error> {
+        let (decoded, answer) = self.executed(decode).await?;
+        Ok((decoded?, answer))
+    }
+
+    /// As [`answered`](Self::answered): what was executed, whether the answer decodes or not.
+    pub(crate) async fn executed<T>(
+        mut self,
+        decode: Decoder<T>,
+    ) -> Result<(Result<T, Error>, Bytes), Error> {
         let client = self.target.client.clone();
         let mut answer = client.send(self.finish()?).await;
         if self.was_refused(&answer) {
             answer = client.send(self.finish()?).await;
         }
         let answer = answer.map_err(|error| self.explain(error))?;
-        let decoded = decode(&self.what(), &answer.body, &self.target.info)?;
-        Ok((decoded, answer.body))
+        Ok((decode(&self.what(), &answer.body, &self.target.info), answer.body))
     }
 
     /// Sends it and streams the answer's body.

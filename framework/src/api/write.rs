@@ -101,6 +101,11 @@ impl<T> Write<T> {
     pub(crate) async fn answered(self) -> Result<(T, Bytes), crate::Error> {
         self.draft.answered(self.decode).await
     }
+
+    /// As [`answered`](Self::answered): what was executed, whether the answer decodes or not.
+    pub(crate) async fn executed(self) -> Result<(Result<T, crate::Error>, Bytes), crate::Error> {
+        self.draft.executed(self.decode).await
+    }
 }
 
 impl<T: 'static> IntoFuture for Write<T> {

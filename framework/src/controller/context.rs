@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bytes::Bytes;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 use serde::Deserialize;
@@ -27,10 +28,11 @@ use super::step::Memory;
 use super::superseded::Watch;
 use super::turn::Turn;
 use super::waking::Waking;
-use crate::api::Api;
+use crate::api::{Api, Write};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::entropy::Entropy;
+use crate::error::Error;
 use crate::events::{EventKind, Recorder};
 use crate::informer::InformerRegistry;
 use crate::resource::{ObjectKey, ObjectRef, Resource, ResourceExt, ResourceInfo, Scope};
@@ -300,12 +302,21 @@ impl<C: Reconciler> Context<C> {
     /// type may have a part of it only: the answer is all there is.
     fn show<K: Resource>(&self, answer: &[u8]) {
         // A kind that nobody reads from a cache gets none for being written.
-        for cache in self.reach.informers.caches_of::<K>() {
+        for cache in self.reach.informers.all_caches_of::<K>() {
             if let Err(error) = cache.wrote_answer(answer) {
                 // The watch will show it.
                 tracing::debug!(%error, "an own write is not shown before the watch does");
             }
         }
+    }
+
+    /// Sends a write. One whose answer is no `K` was executed all the same: caches show it.
+    async fn answered<K: Resource>(&self, write: Write<K>) -> Result<(K, Bytes), Error> {
+        let (decoded, answer) = write.executed().await?;
+        if decoded.is_err() {
+            self.show::<K>(&answer);
+        }
+        Ok((decoded?, answer))
     }
 
     /// As [`show`](Self::show), and remembers it until the watch has shown it.
@@ -359,7 +370,7 @@ impl<C: Reconciler> Context<C> {
 
     /// Shows the cache that the object of that uid is gone by a deletion.
     fn gone<K: Resource>(&self, key: &ObjectKey, uid: &str) {
-        for cache in self.reach.informers.caches_of::<K>() {
+        for cache in self.reach.informers.all_caches_of::<K>() {
             if cache.covers(key.namespace()) {
                 cache.deleted(key, uid);
             }

@@ -212,6 +212,38 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
         self.initial += usize::from(is_initial);
     }
 
+    /// Of what waits, the last entries that name no object: resyncs and empty lists, which a full
+    /// queue takes, too. Of each kind one is enough, or they would grow without bound.
+    fn hollow(&mut self) -> impl Iterator<Item = &mut RealDelta<K, T>> {
+        let is_hollow = |delta: &RealDelta<K, T>| match delta {
+            RealDelta::SyncAll => true,
+            RealDelta::ReplacedAll { objects, .. } => objects.is_empty(),
+            RealDelta::Object { .. } | RealDelta::Bookmark { .. } => false,
+        };
+        let entries = self.entries.iter_mut().rev().map(|entry| &mut entry.delta);
+        entries.take_while(move |delta| is_hollow(delta))
+    }
+
+    /// An empty list came. Does one that waits say as much? That has the new version then.
+    fn relist(&mut self, is_whole: bool, version: &Arc<str>) -> bool {
+        let before = self.hollow().find_map(|delta| match delta {
+            RealDelta::ReplacedAll { is_whole: was_whole, resource_version, .. }
+                if *was_whole || !is_whole =>
+            {
+                Some(resource_version)
+            }
+            _ => None,
+        });
+        before.map(|before| *before = version.clone()).is_some()
+    }
+
+    /// Would one more resync say nothing? One waits, or there is nothing left to tell.
+    fn is_synced_last(&mut self) -> bool {
+        self.hollow().any(|delta| {
+            matches!(delta, RealDelta::SyncAll | RealDelta::ReplacedAll { is_whole: true, .. })
+        })
+    }
+
     /// The last delta of each queued key, in the order in which the keys first came.
     fn last_deltas(&self) -> (Vec<K>, BTreeMap<K, &ObjectDelta<T>>) {
         let (mut keys, mut last) = (Vec::new(), BTreeMap::new());
@@ -270,17 +302,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
         self.is_populated = true;
         let Replacement { objects, is_whole, resource_version } = list;
         if self.is_atomic {
-            // One empty list after another, also of a full queue, says no more than the last.
-            if let Some(RealDelta::ReplacedAll {
-                objects: before,
-                is_whole: true,
-                resource_version: at,
-            }) = self.entries.back_mut().map(|entry| &mut entry.delta)
-                && is_whole
-                && objects.is_empty()
-                && before.is_empty()
-            {
-                *at = resource_version;
+            if objects.is_empty() && self.relist(is_whole, &resource_version) {
                 return;
             }
             let all = RealDelta::ReplacedAll { objects, is_whole, resource_version };
@@ -300,9 +322,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> Queue for RealFifo<K, T> {
 
     fn resync(&mut self, known: &dyn Known<K, T>) {
         if self.is_atomic {
-            // One resync after another says no more than the first.
-            let last = self.entries.back().map(|entry| &entry.delta);
-            if !matches!(last, Some(RealDelta::SyncAll)) {
+            if !self.is_synced_last() {
                 self.push(RealDelta::SyncAll, false);
             }
             return;

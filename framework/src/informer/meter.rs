@@ -1,6 +1,5 @@
 //! The gauges of one informer, looked up once.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,7 +7,6 @@ use std::time::Duration;
 use crate::metrics::{GaugeSeries, Metrics, names};
 use crate::resource::ResourceInfo;
 use crate::store::Sizes;
-use crate::sync::Mutex;
 
 const GAUGES: [&crate::metrics::Def; 9] = [
     &names::INFORMER_OBJECTS,
@@ -33,9 +31,17 @@ pub(super) struct Reading<'a> {
     pub(super) waiting: usize,
 }
 
-/// Who feeds which series: an informer may be asked for again before the last of its name has ended.
+/// The feeder of a registry's series. An informer may be asked for again before the last of its name has
+/// ended: both feed the same. Those of another registry have series of their own.
 #[derive(Default)]
-pub(super) struct Series(Mutex<BTreeMap<Labels, usize>>);
+pub(super) struct Series;
+
+impl Series {
+    /// Not that of any other that is there.
+    fn owner(self: &Arc<Self>) -> usize {
+        Arc::as_ptr(self).addr()
+    }
+}
 
 /// The informer's name; group, version and plural of its kind.
 type Labels = [String; 4];
@@ -45,7 +51,7 @@ pub(super) struct Meter {
     labels: Labels,
     resource: String,
     levels: [GaugeSeries; GAUGES.len()],
-    series: Arc<Series>,
+    _series: Arc<Series>,
     is_over: AtomicBool,
 }
 
@@ -56,18 +62,16 @@ impl Meter {
         name: String,
         info: &ResourceInfo,
     ) -> Self {
-        let labels =
+        let mut labels =
             [name, info.group.to_string(), info.version.to_string(), info.plural.to_string()];
-        let mut feeding = series.0.lock();
-        *feeding.entry(labels.clone()).or_default() += 1;
+        metrics.feeders().enter(series.owner(), &mut labels);
         let levels = GAUGES.map(|gauge| metrics.gauge(gauge, &borrowed(&labels)));
-        drop(feeding);
         Self {
             metrics: metrics.clone(),
             labels,
             resource: info.group_resource(),
             levels,
-            series: Arc::clone(series),
+            _series: Arc::clone(series),
             is_over: AtomicBool::new(false),
         }
     }
@@ -107,16 +111,11 @@ impl Meter {
         if self.is_over.swap(true, Ordering::Relaxed) {
             return;
         }
-        let mut feeding = self.series.0.lock();
-        let left = feeding.get(&self.labels).map_or(0, |count| count.saturating_sub(1));
-        if left > 0 {
-            feeding.insert(self.labels.clone(), left);
-            return;
-        }
-        feeding.remove(&self.labels);
-        for gauge in GAUGES {
-            self.metrics.forget(gauge, &borrowed(&self.labels));
-        }
+        self.metrics.feeders().leave(&self.labels, || {
+            for gauge in GAUGES {
+                self.metrics.forget(gauge, &borrowed(&self.labels));
+            }
+        });
     }
 }
 

@@ -104,14 +104,17 @@ impl InformerRegistry {
         Self::over_cluster(ClusterId::default(), sources, seams, namespaces)
     }
 
-    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster).
+    /// Informers over any sources, of a cluster of its own: see [`of_cluster`](Self::of_cluster). Their
+    /// names begin with it, but for cluster 0: `cluster 2/pods`.
     pub fn over_cluster(
         cluster: ClusterId,
         sources: Sources,
         seams: Seams,
         namespaces: Vec<String>,
     ) -> Self {
-        Self::build((cluster, None), sources, seams, namespaces)
+        let place =
+            (cluster != ClusterId::default()).then(|| format!("cluster {}", cluster.0).into());
+        Self::build((cluster, place), sources, seams, namespaces)
     }
 
     /// Informers of a cluster whose name precedes theirs, in probes and metrics: `east/pods`.
@@ -243,12 +246,21 @@ impl InformerRegistry {
     /// keep: the objects, and projections of them. For keys, heads and own writes; values of another
     /// type than `K` are not to be read by it.
     pub(crate) fn caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
+        self.caches(false)
+    }
+
+    /// As [`caches_of`](Self::caches_of), with those of other options beside.
+    pub(crate) fn all_caches_of<K: Resource>(&self) -> Vec<Informer<K>> {
+        self.caches(true)
+    }
+
+    fn caches<K: Resource>(&self, of_all_options: bool) -> Vec<Informer<K>> {
         let Some(info) = K::static_info() else { return Vec::new() };
         let informers = self.inner.informers.lock();
         let options = informers.options_of(&info);
         let known = informers.known.iter();
         known
-            .filter(|known| known.info == info && known.options == options)
+            .filter(|known| known.info == info && (of_all_options || known.options == options))
             .filter_map(|known| known.lease.upgrade())
             .map(Informer::new)
             .collect()

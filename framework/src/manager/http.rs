@@ -1,8 +1,10 @@
 //! The servers of probes, metrics and the debug page: small, bounded, HTTP/1.1 only.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,9 +15,8 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use percent_encoding::percent_decode_str;
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
 use tracing::warn;
 
 use super::debug;
@@ -26,7 +27,8 @@ use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::Metrics;
 
-/// Connections served at once; more wait to be accepted.
+/// Connections served at once. One more ends the one that has kept its request to itself for longest; when
+/// all of them are being answered, it waits.
 const CONNECTIONS: usize = 64;
 /// A client that takes longer to send its request line and headers is cut off.
 const HEADERS: Duration = Duration::from_secs(5);
@@ -63,18 +65,12 @@ pub(super) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Er
 /// # Cancel safety
 /// Dropping it closes the listener and every connection.
 pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut connections = JoinSet::new();
+    let mut connections = Connections::default();
     loop {
-        let Ok(slot) = slots.clone().acquire_owned().await else { return };
-        while connections.try_join_next().is_some() {}
         match listener.accept().await {
             Ok((stream, _)) => {
-                let endpoints = endpoints.clone();
-                connections.spawn(async move {
-                    converse(stream, endpoints).await;
-                    drop(slot);
-                });
+                connections.make_room().await;
+                connections.add(stream, &endpoints);
             }
             Err(error) => {
                 // Out of file descriptors, most likely: waiting is all that helps.
@@ -85,10 +81,49 @@ pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
     }
 }
 
-/// Serves one connection.
-pub(super) async fn converse(stream: impl Io, endpoints: Endpoints) {
+/// What is being served, oldest first.
+#[derive(Default)]
+struct Connections {
+    tasks: JoinSet<()>,
+    open: VecDeque<Connection>,
+}
+
+struct Connection {
+    task: AbortHandle,
+    /// Has its request been read?
+    is_asked: Arc<AtomicBool>,
+}
+
+impl Connections {
+    /// Comes back when fewer than [`CONNECTIONS`] are open. Cancel safe.
+    async fn make_room(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        self.open.retain(|connection| !connection.task.is_finished());
+        if self.open.len() < CONNECTIONS {
+            return;
+        }
+        let is_idle = |connection: &Connection| !connection.is_asked.load(Ordering::Relaxed);
+        if let Some(idle) = self.open.iter().position(is_idle).and_then(|at| self.open.remove(at)) {
+            idle.task.abort();
+        } else {
+            // Each has a deadline.
+            self.tasks.join_next().await;
+            self.open.retain(|connection| !connection.task.is_finished());
+        }
+    }
+
+    fn add(&mut self, stream: TcpStream, endpoints: &Endpoints) {
+        let is_asked = Arc::new(AtomicBool::new(false));
+        let task = self.tasks.spawn(converse(stream, endpoints.clone(), is_asked.clone()));
+        self.open.push_back(Connection { task, is_asked });
+    }
+}
+
+/// Serves one connection; `is_asked` becomes true when its request has been read.
+pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, is_asked: Arc<AtomicBool>) {
     let clock = endpoints.clock.clone();
     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+        is_asked.store(true, Ordering::Relaxed);
         let answer = endpoints.answer(request.method(), request.uri());
         async move { Ok::<_, Infallible>(answer) }
     });

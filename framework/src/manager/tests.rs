@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use super::health::Vitals;
-use super::http::{Endpoints, converse};
+use super::http::{Endpoints, bind, converse, serve};
 use super::*;
 use crate::client::tests::capture::Captured;
 use crate::controller::{ControllerRun, ControllerState};
@@ -197,7 +197,7 @@ fn endpoints() -> Endpoints {
 
 async fn ask(endpoints: &Endpoints, request: &str) -> String {
     let (here, there) = tokio::io::duplex(4096);
-    let server = tokio::spawn(converse(there, endpoints.clone()));
+    let server = tokio::spawn(converse(there, endpoints.clone(), Arc::default()));
     let answer = talk(here, request).await;
     server.await.unwrap();
     answer
@@ -224,6 +224,23 @@ async fn liveness_does_not_depend_on_readiness() {
     endpoints.vitals.stop.cancel();
     assert!(ask(&endpoints, &get("/readyz")).await.contains("[-]shutdown failed: stopping"));
     assert!(ask(&endpoints, &get("/healthz?verbose")).await.contains("[+]ping ok"));
+}
+
+#[tokio::test]
+async fn a_probe_is_answered_at_once_though_idle_connections_fill_the_server() {
+    let listener = bind("127.0.0.1:0".parse().unwrap(), "probes").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let server = tokio::spawn(serve(listener, endpoints()));
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        idle.push(tokio::net::TcpStream::connect(addr).await.unwrap());
+    }
+    let probe = tokio::net::TcpStream::connect(addr).await.unwrap();
+    assert!(talk(probe, &get("/healthz")).await.ends_with("ok"));
+    let mut one = idle.swap_remove(50).into_std().unwrap();
+    let still_open = std::io::Read::read(&mut one, &mut [0]).unwrap_err();
+    assert_eq!(still_open.kind(), std::io::ErrorKind::WouldBlock, "it waited for no deadline");
+    server.abort();
 }
 
 #[tokio::test(start_paused = true)]

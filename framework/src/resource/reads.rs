@@ -33,6 +33,8 @@ pub enum Reads {
 
 /// How a type expects what keeps every JSON, whatever it is: `serde_json::Value`.
 const ANYTHING: &str = "any valid JSON value";
+/// How what serde reads ahead is expected, before it is decided which field has it: `flatten`, `untagged`.
+const LATER: &str = "any value";
 /// How projections expect the objects on the way to their fields, which may be null.
 pub(crate) const OBJECT: &str = "an object";
 /// How deep types may lie in each other without a step of the path between them.
@@ -142,6 +144,7 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         let expected: &dyn Expected = &visitor;
         match (expected.to_string().as_str(), self.path) {
             (OBJECT, _) => self.object(visitor),
+            (LATER, _) => self.stop(Reads::Unknown),
             (ANYTHING, _) | (_, []) => self.stop(Reads::Value),
             _ => self.stop(Reads::Unknown),
         }
@@ -312,6 +315,14 @@ mod tests {
 
     #[derive(Deserialize)]
     #[allow(dead_code)]
+    struct Flat {
+        own: u8,
+        #[serde(flatten)]
+        rest: Strict,
+    }
+
+    #[derive(Deserialize)]
+    #[allow(dead_code)]
     enum Level {
         High,
         Low { by: u8 },
@@ -346,7 +357,7 @@ mod tests {
             (&["any", "thing", "below"], Reads::Value),
             (&["level"], Reads::Value),
             (&["level", "Low", "by"], Reads::Unknown),
-            (&["either"], Reads::Value),
+            (&["either"], Reads::Unknown),
             (&["either", "name"], Reads::Unknown),
             (&["strict", "name"], Reads::Value),
             (&["strict", "other"], Reads::Nothing),
@@ -357,6 +368,14 @@ mod tests {
         ] {
             assert_eq!(reads::<Own>(path), expected, "{path:?}");
         }
+    }
+
+    #[test]
+    fn one_that_is_flattened_into_another_cannot_be_asked() {
+        for path in [&["name"][..], &["other"], &["name", "below"]] {
+            assert_eq!(reads::<Flat>(path), Reads::Unknown, "{path:?}");
+        }
+        assert_eq!(reads::<Flat>(&["own"]), Reads::Value);
     }
 
     struct Panics;

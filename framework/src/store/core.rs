@@ -166,7 +166,7 @@ impl Core {
     pub(crate) fn ensure_index(&self, id: IndexId, evaluator: &Evaluator) -> Result<(), Error> {
         let built = |state: &State| {
             let table = state.tables.iter().find(|table| table.id == id);
-            (table.map(|table| table.is_ready), state.slots.len() > 0)
+            (table.map(|table| table.is_ready), state.slots.len() > 0 || !state.own.is_empty())
         };
         // Who asks over and over, and is refused, keeps nobody waiting.
         let (is_ready, is_late) = built(&self.state.read());
@@ -340,12 +340,7 @@ impl Core {
         let mut values = Values::default();
         let part = plan.evaluate(came, object, &mut values);
         let mut state = self.state.write();
-        let seen = state.slots.get(parts(object.key())).map(|slot| &slot.object);
-        let is_seen = seen.is_some_and(|seen| {
-            !super::version::order(object.version(), seen.version())
-                .is_none_or(std::cmp::Ordering::is_gt)
-        });
-        if !is_seen && !state.tombstones.covers(object) {
+        if !state.is_over(object) {
             let now = self.clock.now();
             state.own.wrote(Arc::clone(object), (&values, &part, tables), now);
             // An index was added meanwhile: its values are not among these.
@@ -369,11 +364,9 @@ impl Core {
     /// This process deleted the object of that uid.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &str) {
         let mut state = self.state.write();
-        let seen = state.slots.get(parts(key)).map(|slot| &slot.object);
-        if seen.is_some_and(|seen| seen.head().uid() == uid) || state.own.has(key) {
-            let now = self.clock.now();
-            state.own.deleted(key.clone(), uid, now);
-        }
+        let State { slots, own, .. } = &mut *state;
+        let seen = slots.get(parts(key)).map(|slot| &*slot.object);
+        own.deleted(key, uid, seen, self.clock.now());
     }
 
     /// Has the watch failed to show an own write in time?

@@ -49,7 +49,7 @@ pub enum Representation {
 /// What is taken out of, or changed in, an object before the cache keeps it. Nobody sees what it
 /// removes: not a reader, a listener, an index or a selector.
 ///
-/// It runs once per version, outside of every lock. Name, namespace, uid and resourceVersion must
+/// It runs once per version, and once more for the answer to an own write, outside of every lock. Name, namespace, uid and resourceVersion must
 /// stay; an object whose transform changes them or panics is kept as it came, and that is logged.
 ///
 /// An object that was transformed must not be written back whole, as what was removed would be lost.

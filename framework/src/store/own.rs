@@ -42,14 +42,28 @@ pub(crate) enum Unseen {
 
 enum Written {
     Object(Arc<Object>),
-    Gone { uid: Arc<str> },
+    Gone(Gone),
+}
+
+/// An own deletion.
+struct Gone {
+    uid: Box<str>,
+    /// The last version of the deleted object that anybody knew. What was there before is gone, too.
+    until: Box<str>,
+}
+
+impl Gone {
+    fn hides(&self, object: &Object) -> bool {
+        *self.uid == *object.head().uid()
+            || order(object.version(), &self.until).is_some_and(Ordering::is_le)
+    }
 }
 
 impl std::fmt::Debug for Written {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Object(object) => write!(f, "{}@{}", object.key(), object.version()),
-            Self::Gone { uid } => write!(f, "gone {uid}"),
+            Self::Gone(gone) => write!(f, "gone {}@{}", gone.uid, gone.until),
         }
     }
 }
@@ -97,9 +111,15 @@ impl Overlay {
         now: Instant,
     ) {
         self.prune(now);
-        if let Some(Own { state: Written::Object(known), .. }) = self.writes.get(object.key())
-            && order(object.version(), known.version()) == Some(Ordering::Less)
-        {
+        let is_over = match self.writes.get(object.key()).map(|own| &own.state) {
+            Some(Written::Object(known)) => {
+                order(object.version(), known.version()) == Some(Ordering::Less)
+            }
+            // The answer to an earlier write than the deletion.
+            Some(Written::Gone(gone)) => gone.hides(&object),
+            None => false,
+        };
+        if is_over {
             return;
         }
         let key = object.key().clone();
@@ -150,11 +170,43 @@ impl Overlay {
         over.iter().for_each(|key| self.remove(key));
     }
 
-    pub(crate) fn deleted(&mut self, key: ObjectKey, uid: &str, now: Instant) {
+    /// The object of that uid is deleted; the watch has shown `seen` at its key.
+    pub(crate) fn deleted(
+        &mut self,
+        key: &ObjectKey,
+        uid: &str,
+        seen: Option<&Object>,
+        now: Instant,
+    ) {
         self.prune(now);
-        self.remove(&key);
-        let state = Written::Gone { uid: Arc::from(uid) };
-        self.writes.insert(key, Own { state, at: now, terms: Vec::new() });
+        let Some(until) = self.last_known(key, uid, seen, now) else { return };
+        let state = Written::Gone(Gone { uid: uid.into(), until });
+        self.remove(key);
+        self.writes.insert(key.clone(), Own { state, at: now, terms: Vec::new() });
+    }
+
+    /// The last known version of an object that was deleted; `None` when there is nothing to hide.
+    fn last_known(
+        &self,
+        key: &ObjectKey,
+        uid: &str,
+        seen: Option<&Object>,
+        now: Instant,
+    ) -> Option<Box<str>> {
+        let seen = seen.filter(|seen| seen.head().uid() == uid);
+        let own = self.writes.get(key).filter(|own| now < own.at + OWN_WRITE_VALID);
+        let version = match own.map(|own| &own.state) {
+            None => seen?.version(),
+            Some(Written::Object(own)) if own.head().uid() == uid => own.version(),
+            // A successor of the deleted object: it hides that already.
+            Some(Written::Object(_)) => return None,
+            Some(Written::Gone(gone)) => match seen {
+                Some(seen) if gone.hides(seen) => return None,
+                Some(seen) => seen.version(),
+                None => &gone.until,
+            },
+        };
+        Some(version.into())
     }
 
     /// What readers see of `key` when the watch has shown `seen`.
@@ -171,8 +223,8 @@ impl Overlay {
                     Some(Ordering::Less | Ordering::Equal) => Some(seen),
                     _ => Some(own),
                 },
-                (Written::Gone { uid }, Some(seen)) if **uid == *seen.head().uid() => None,
-                (Written::Gone { .. }, seen) => seen,
+                (Written::Gone(gone), Some(seen)) if gone.hides(seen) => None,
+                (Written::Gone(_), seen) => seen,
             },
             _ => seen,
         }
@@ -181,11 +233,6 @@ impl Overlay {
     /// The keys with a write that readers may see.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &ObjectKey> {
         self.writes.keys()
-    }
-
-    /// Is there any write to `key`?
-    pub(crate) fn has(&self, key: &ObjectKey) -> bool {
-        self.writes.contains_key(key)
     }
 
     /// What is known of a write that the watch has not shown; `None` when there is none.
@@ -208,7 +255,7 @@ impl Overlay {
                     Some(Ordering::Greater | Ordering::Equal)
                 )
             }
-            Some(Written::Gone { uid }) => **uid != *object.head().uid(),
+            Some(Written::Gone(gone)) => !gone.hides(object),
             None => false,
         };
         if caught_up {
@@ -223,7 +270,10 @@ impl Overlay {
                 Some(order) => order != Ordering::Less,
                 None => own.head().uid() == uid,
             },
-            Some(Written::Gone { .. }) => true,
+            // Not that of an object that was there before.
+            Some(Written::Gone(gone)) => {
+                *gone.uid == *uid || order(version, &gone.until).is_none_or(Ordering::is_gt)
+            }
             None => false,
         };
         if caught_up {
@@ -242,7 +292,7 @@ impl Overlay {
                     order(version, own.version()),
                     Some(Ordering::Greater | Ordering::Equal)
                 ),
-                Written::Gone { .. } => false,
+                Written::Gone(gone) => order(version, &gone.until) == Some(Ordering::Less),
             }
         });
     }

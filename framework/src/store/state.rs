@@ -1,9 +1,10 @@
 //! What the store's lock protects.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use super::apply::{Mark, Sighting};
+use super::apply::{Mark, Milestone, Sighting};
 use super::groups::Groups;
 use super::hash::{Hash, Hasher};
 use super::moment::Moment;
@@ -13,6 +14,7 @@ use super::slots::{Id, Slot, Slots, parts};
 use super::table::Table;
 use super::tombstones::Tombstones;
 use super::values::{Part, Plan, Values};
+use super::version::order;
 use crate::delta::Delta;
 use crate::resource::ObjectKey;
 
@@ -33,6 +35,8 @@ pub(super) struct State {
     pub(super) membership: u64,
     /// The newest version up to which everything was applied; empty before the first list.
     pub(super) version: Arc<str>,
+    /// By scope: everything up to this version was told, what was deleted before it included.
+    reached: BTreeMap<Option<Arc<str>>, Arc<str>>,
     /// Snapshots that somebody holds.
     moments: Vec<Weak<Moment>>,
     hasher: Hasher,
@@ -52,8 +56,43 @@ impl State {
             resident: 0,
             membership: 0,
             version: Arc::default(),
+            reached: BTreeMap::new(),
             moments: Vec::new(),
             hasher,
+        }
+    }
+
+    /// Has the watch shown this state, or that it is no more?
+    pub(super) fn is_over(&self, object: &Object) -> bool {
+        let key = object.key();
+        let told_by = |version: &str| order(object.version(), version).is_some_and(Ordering::is_le);
+        match self.slots.get(parts(key)) {
+            Some(slot) => told_by(slot.object.version()) || self.tombstones.covers(object),
+            None => {
+                let scope = |namespace| self.reached.get(&namespace);
+                let reached = scope(None).or_else(|| scope(key.namespace().map(Arc::from)));
+                reached.is_some_and(|reached| told_by(reached)) || self.tombstones.covers(object)
+            }
+        }
+    }
+
+    /// Keeps what a mark says of its scope: see `reached`.
+    pub(super) fn reach(&mut self, mark: &Mark) {
+        let version = &mark.resource_version;
+        match mark.what {
+            Milestone::Listed => {
+                self.reached.insert(mark.namespace.clone(), Arc::clone(version));
+            }
+            Milestone::Reached => {
+                if let Some(reached) = self.reached.get_mut(&mark.namespace)
+                    && order(version, reached).is_some_and(Ordering::is_gt)
+                {
+                    *reached = Arc::clone(version);
+                }
+            }
+            Milestone::ListedInPart | Milestone::Absent | Milestone::NewEpoch => {
+                self.reached.remove(&mark.namespace);
+            }
         }
     }
 

@@ -79,7 +79,7 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Update, K>,
     {
-        let (replaced, answer) = self.nearby::<K>().replace(object).answered().await?;
+        let (replaced, answer) = self.answered(self.nearby::<K>().replace(object)).await?;
         // Accepted on top of the version that it carried alone.
         match object.resource_version() {
             from if self.is_own(object) && !from.is_empty() => {
@@ -98,7 +98,7 @@ impl<C: Reconciler> Context<C> {
         let kind = Kind::of::<K>().filter(|_| is_unnamed);
         let ledger = &self.reach.memory.applied.ledger;
         let flight = kind.map(|kind| ledger.creating(self.whose(), kind, clock.now()));
-        match (api.create(child).answered().await, flight) {
+        match (self.answered(api.create(child)).await, flight) {
             (Ok((created, answer)), Some(flight)) => {
                 self.show::<K>(&answer);
                 let key = created.key().in_cluster(self.key.cluster());
@@ -127,7 +127,7 @@ impl<C: Reconciler> Context<C> {
     where
         C: Can<verbs::Patch, K>,
     {
-        let (patched, answer) = self.nearby::<K>().patch(name, patch).answered().await?;
+        let (patched, answer) = self.answered(self.nearby::<K>().patch(name, patch)).await?;
         self.wrote(What::Changed, &patched, &answer);
         Ok(patched)
     }

@@ -56,13 +56,9 @@ impl<C: Reconciler> Context<C> {
                 return Ok(Arc::unwrap_or_clone(child));
             }
         }
-        let (child, answer) = self
-            .api_of::<K>(key)
-            .apply(key.name(), &intent)
-            .manager(&self.reach.controller)
-            .force()
-            .answered()
-            .await?;
+        let api = self.api_of::<K>(key);
+        let write = api.apply(key.name(), &intent).manager(&self.reach.controller).force();
+        let (child, answer) = self.answered(write).await?;
         applied.note(&self.key, &child_ref, hash, (child.uid(), child.resource_version()));
         let what = if cached.is_none() { What::Created } else { What::Changed };
         self.wrote(what, &child, &answer);

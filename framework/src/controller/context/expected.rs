@@ -38,7 +38,9 @@ use crate::store::Cached;
 ///
 /// [`Context::create_owned`], [`Context::create`] and the deletions of the context raise them by
 /// themselves. Expectations end when caches show what is expected, after 5 min (as in
-/// kube-controller-manager), and with the object.
+/// kube-controller-manager), and with the object. A cache that is limited by a selector never shows what
+/// does not match it: a child that is created without the labels that the cache asks for is expected for the
+/// whole 5 min.
 #[derive(Debug)]
 pub struct Expectations<'a, C: Reconciler> {
     cx: &'a Context<C>,

@@ -13,6 +13,15 @@ struct Bare {
     host: Option<String>,
 }
 
+/// One that does not decode here.
+#[derive(crate::Projection, Clone, Debug)]
+#[projection(of = ConfigMap)]
+struct Needy {
+    metadata: ObjectMeta,
+    #[projection(path = "data.needed")]
+    needed: String,
+}
+
 const ZONE: Index<Bare, String> = Index::on_path("zone", &["data", "zone"]);
 
 /// Does one thing per reconcile of `one`, by its number, and says where the caches have what.
@@ -25,6 +34,7 @@ struct Zoned {
 impl Can<verbs::Create, ConfigMap> for Zoned {}
 impl Can<verbs::Patch, ConfigMap> for Zoned {}
 impl Can<verbs::Patch, Bare> for Zoned {}
+impl Can<verbs::Patch, Needy> for Zoned {}
 impl Can<verbs::Watch, ConfigMap> for Zoned {}
 
 fn map(name: &str, zone: &str, team: &str) -> ConfigMap {
@@ -68,6 +78,10 @@ impl Reconciler for Zoned {
                 drop(cx.patch::<ConfigMap>("one", patch(json!({ "team": null }), "z2")).await?);
             }
             "part" => drop(cx.patch::<Bare>("one", patch(json!({ "team": "blue" }), "z2")).await?),
+            "unreadable" => {
+                let patched = cx.patch::<Needy>("one", patch(json!({ "team": "blue" }), "z2"));
+                patched.await.expect_err("it was executed, and has no such field");
+            }
             _ => return Ok(Action::done()),
         }
         Ok(Action::requeue_after(Duration::from_millis(50)))
@@ -104,4 +118,9 @@ async fn g_c8_a_label_that_was_removed_is_gone_from_a_cache_whose_projection_ski
 #[tokio::test(start_paused = true)]
 async fn g_c8_what_a_projection_skips_is_as_the_api_server_answered_a_write_through_it() {
     assert_eq!(run(&["part"]).await, [BEFORE, "z2:one blue:one whole blue:one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_a_write_whose_answer_does_not_decode_is_shown_all_the_same() {
+    assert_eq!(run(&["unreadable"]).await, [BEFORE, "z2:one blue:one whole blue:one"]);
 }

@@ -120,6 +120,38 @@ fn mechanism_32_an_empty_list_is_taken_by_a_full_queue_and_loses_no_deletion() {
 }
 
 #[test]
+fn empty_lists_and_resyncs_that_nobody_takes_do_not_pile_up() {
+    let mut queue = RealFifo::new(1, name_of).atomic();
+    queue.add(("a", 1)).unwrap();
+    let known = store(&[("a", 1)]);
+    for round in 0..5 {
+        queue.resync(&known);
+        assert!(queue.replace(vec![], &format!("{round}"), &known).is_empty());
+    }
+    let types: Vec<_> = queue.iter().map(RealDelta::delta_type).collect();
+    assert_eq!(types, [DeltaType::Added, DeltaType::SyncAll, DeltaType::ReplacedAll]);
+    assert!(matches!(queue.iter().last(),
+        Some(RealDelta::ReplacedAll { resource_version, .. }) if **resource_version == *"4"));
+}
+
+#[test]
+fn a_list_of_nothing_but_refused_objects_does_not_hide_an_empty_one() {
+    let mut queue = RealFifo::new(9, |pod: &(&'static str, u32)| match pod.0 {
+        "" => Err("no name".into()),
+        name => Ok(name),
+    })
+    .atomic();
+    queue.add(("a", 1)).unwrap();
+    for version in ["7", "8"] {
+        assert_eq!(queue.replace(vec![("", 1)], version, &()).len(), 1);
+        queue.resync(&());
+    }
+    assert_eq!(queue.len(), 3, "one list in part, one resync");
+    assert!(queue.replace(vec![], "9", &()).is_empty());
+    assert!(matches!(queue.iter().last(), Some(RealDelta::ReplacedAll { is_whole: true, .. })));
+}
+
+#[test]
 fn a_resync_of_everything_waits_once() {
     let mut queue = RealFifo::new(1, name_of).atomic();
     for _ in 0..3 {

@@ -4,6 +4,7 @@ use super::*;
 use crate::Projection;
 use crate::informer::CacheOptions;
 use crate::metrics::names;
+use crate::resource::ClusterId;
 use crate::store::Transform;
 
 mod one {
@@ -66,6 +67,40 @@ async fn caches_that_no_name_tells_apart_are_numbered_and_have_gauges_of_their_o
     .await;
     stop.cancel();
     task.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn registries_side_by_side_have_gauges_of_their_own() {
+    let (server, seams, stop) = (Server::new(), seams(), CancellationToken::new());
+    server.put("a", data("1"));
+    let other = Server::new();
+    for name in ["b", "c"] {
+        other.put(name, data("1"));
+    }
+    let far = Arc::clone(&other);
+    let sources = Box::new(move |_: Selection<'_>| Arc::clone(&far) as Arc<dyn ListWatch>);
+    let registries = [
+        registry(&server, &seams, &[]),
+        registry(&other, &seams, &[]),
+        InformerRegistry::over_cluster(ClusterId(2), sources, seams.clone(), Vec::new()),
+    ];
+    let informers = registries.each_ref().map(InformerRegistry::informer::<ConfigMap>);
+    let tasks = registries.each_ref().map(|registry| run(registry, &stop));
+    for registry in &registries {
+        registry.synced().await;
+    }
+    let labels = ["ConfigMap", "ConfigMap #2", "cluster 2/ConfigMap"];
+    let all = || labels.map(|label| counted(&seams, label));
+    assert_eq!(all(), [Some(1.0), Some(2.0), Some(2.0)]);
+    let [first, second, far] = informers;
+    drop(first);
+    eventually("its gauges go", || all() == [None, Some(2.0), Some(2.0)]).await;
+    drop((second, far));
+    eventually("all are gone", || all() == [None; 3]).await;
+    stop.cancel();
+    for task in tasks {
+        task.await.unwrap();
+    }
 }
 
 #[tokio::test(start_paused = true)]

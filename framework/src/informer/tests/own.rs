@@ -116,3 +116,28 @@ async fn an_answer_that_is_no_object_is_refused_and_one_of_elsewhere_ignored() {
     informer.wrote_answer(&answer("7", &json!({}))).unwrap();
     assert!(informer.store().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_index_that_comes_after_an_own_write_to_an_empty_cache_is_refused_if_it_would_miss_it() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let registry = registry(&server, &seams(), &[]);
+    let informer = registry.informer::<Counted>();
+    run(&registry, &stop);
+    informer.synced().await.unwrap();
+    const ZONE: Index<Counted, String> = Index::on_path("zone", &["data", "zone"]);
+    informer.wrote_answer(&answer("900000", &json!({"k": "1", "zone": "z"}))).unwrap();
+    assert_eq!(informer.store().list().len(), 1);
+    let error = informer.store().ensure_index(ZONE).unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Usage, "{error}");
+    stop.cancel();
+}
+
+#[tokio::test(start_paused = true)]
+async fn own_writes_are_for_the_caches_of_all_options() {
+    let registry = registry(&Server::new(), &seams(), &[]);
+    let _plain = registry.informer::<ConfigMap>();
+    let beside = CacheOptions::default().representation(Representation::Metadata);
+    let _beside = registry.informer_with::<ConfigMap>(beside);
+    assert_eq!(registry.all_caches_of::<ConfigMap>().len(), 2);
+    assert_eq!(registry.caches_of::<ConfigMap>().len(), 1, "what a controller waits for");
+}

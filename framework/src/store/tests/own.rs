@@ -114,3 +114,129 @@ async fn g_c8_an_index_knows_own_writes_from_before_and_after_it_was_built() {
     tokio::time::advance(Duration::from_secs(10)).await;
     assert!(store.by_index(BY_HOST, "z").is_empty(), "it has lapsed");
 }
+
+/// G-C1, G-C8: an answer that comes after the list which has not the object any more.
+#[tokio::test(start_paused = true)]
+async fn g_c1_a_late_answer_does_not_show_what_a_list_or_the_watch_has_shown_to_be_gone() {
+    let core = core();
+    let store = store(&core);
+    relist(&core, 1, "19", &[]);
+    wrote(&core, &config_map("ghost", "u", 17));
+    assert!(store.get(&key("ghost")).is_none() && !store.is_stale(&key("ghost")));
+    wrote(&core, &config_map("new", "u", 20));
+    assert_eq!(names(&store.list()), ["new"]);
+    core.apply(vec![listed(1, "30", Milestone::Reached)]);
+    wrote(&core, &config_map("short", "u", 29));
+    assert!(store.get(&key("short")).is_none(), "it came and went before version 30");
+    // The server was set back: versions say nothing any more.
+    core.apply(vec![listed(2, "5", Milestone::NewEpoch)]);
+    wrote(&core, &config_map("again", "u", 6));
+    assert!(store.get(&key("again")).is_some());
+}
+
+/// G-C8: a list of one namespace says nothing of another.
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_a_namespace_that_lags_is_shown() {
+    let core = core();
+    let mark = |namespace: &str, version: &str| {
+        Delta::Mark(Mark {
+            scope: 0,
+            namespace: Some(Arc::from(namespace)),
+            run: Run { epoch: 0, number: 1 },
+            resource_version: Arc::from(version),
+            what: Milestone::Listed,
+        })
+    };
+    core.apply(vec![mark("other", "40"), mark("n", "10")]);
+    wrote(&core, &config_map("a", "u", 20));
+    assert!(store(&core).get(&key("a")).is_some());
+}
+
+/// G-C8: answers of two tasks that come in another order than the writes were made.
+#[tokio::test(start_paused = true)]
+async fn g_c8_late_answers_neither_bring_back_what_was_deleted_nor_hide_its_successor() {
+    let core = core();
+    let store = store(&core);
+    put(&core, &config_map("a", "first", 5));
+    core.deleted(&key("a"), "first");
+    wrote(&core, &config_map("a", "first", 7));
+    assert!(store.get(&key("a")).is_none(), "a patch from before the deletion");
+    wrote(&core, &config_map("a", "second", 9));
+    core.deleted(&key("a"), "first");
+    assert_eq!(store.get(&key("a")).unwrap().head().uid(), "second");
+}
+
+/// G-C1, G-C8: created, changed and deleted by this process alone, with answers in order, while the watch lags
+/// and lists anew: readers see what the server has.
+#[tokio::test(start_paused = true)]
+async fn g_c8_readers_see_what_the_server_has_however_far_the_watch_lags() {
+    for seed in 0..300 {
+        follow_own_writes(&crate::entropy::Entropy::seeded(seed));
+    }
+}
+
+fn follow_own_writes(entropy: &crate::entropy::Entropy) {
+    let core = core();
+    let store = store(&core);
+    // What the server did: the state after each version, and what the watch has shown of it.
+    let mut history: Vec<Option<(u64, u64)>> = vec![None];
+    let (mut shown, mut run, mut uids) = (0, 1, 0);
+    relist(&core, run, "0", &[]);
+    for _ in 0..40 {
+        let now = history.len() as u64;
+        let last = *history.last().unwrap();
+        match (entropy.below(5), last) {
+            (0 | 1, Some((uid, _))) => {
+                history.push(None);
+                core.deleted(&key("a"), &format!("u{uid}"));
+            }
+            (0 | 1, None) => {
+                uids += 1;
+                history.push(Some((uids, now)));
+                wrote(&core, &config_map("a", &format!("u{uids}"), now));
+            }
+            (2, Some((uid, _))) => {
+                history.push(Some((uid, now)));
+                wrote(&core, &config_map("a", &format!("u{uid}"), now));
+            }
+            (3, _) => {
+                // A list somewhere between what was shown and now.
+                shown += entropy.below((history.len() - shown) as u64) as usize;
+                run += 1;
+                let there = history[shown].map(|(uid, at)| config_map("a", &format!("u{uid}"), at));
+                relist(&core, run, &shown.to_string(), there.as_slice());
+            }
+            _ => watch_on(&core, &history, &mut shown, run, entropy),
+        }
+        let sees = store.get(&key("a")).map(|object| {
+            (object.head().uid().to_owned(), object.head().resource_version().to_owned())
+        });
+        let is = history.last().unwrap().map(|(uid, at)| (format!("u{uid}"), at.to_string()));
+        assert_eq!(sees, is, "the watch has shown {shown} of {history:?}");
+    }
+}
+
+/// The watch shows some more versions.
+fn watch_on(
+    core: &Arc<Core>,
+    history: &[Option<(u64, u64)>],
+    shown: &mut usize,
+    number: u32,
+    entropy: &crate::entropy::Entropy,
+) {
+    let run = Run { epoch: 0, number };
+    for _ in 0..entropy.below(4) {
+        if *shown + 1 == history.len() {
+            return;
+        }
+        *shown += 1;
+        let state =
+            |at: u64, uid: u64| sighting(core, &config_map("a", &format!("u{uid}"), at), run);
+        let delta = match (history[*shown - 1], history[*shown]) {
+            (_, Some((uid, at))) => Delta::Put(state(at, uid)),
+            (Some((uid, _)), None) => Delta::Delete(state(*shown as u64, uid)),
+            (None, None) => continue,
+        };
+        core.apply(vec![delta]);
+    }
+}

@@ -1,0 +1,69 @@
+//! Who feeds which series, where several may want the same.
+
+use std::collections::BTreeMap;
+
+use crate::sync::Mutex;
+
+/// The feeders of series whose first label is a name.
+#[derive(Default)]
+pub(crate) struct Feeders(Mutex<BTreeMap<Vec<String>, Feeder>>);
+
+#[derive(Clone, Copy)]
+struct Feeder {
+    owner: usize,
+    count: usize,
+}
+
+impl Feeders {
+    /// `owner` feeds the series with these labels, as often as it likes; when they are another's, those
+    /// of the first free number: `Pod #2`.
+    pub(crate) fn enter(&self, owner: usize, labels: &mut [String]) {
+        let mut feeders = self.0.lock();
+        let name = labels.first().cloned().unwrap_or_default();
+        let mut number = 1_u32;
+        while feeders.get(&*labels).is_some_and(|feeder| feeder.owner != owner)
+            && let Some(first) = labels.first_mut()
+        {
+            number += 1;
+            *first = format!("{name} #{number}");
+        }
+        feeders.entry(labels.to_vec()).or_insert(Feeder { owner, count: 0 }).count += 1;
+    }
+
+    /// Undoes one [`enter`](Self::enter). Was it the last? Then `forget` is called, before anybody else
+    /// can enter.
+    pub(crate) fn leave(&self, labels: &[String], forget: impl FnOnce()) {
+        let mut feeders = self.0.lock();
+        match feeders.get_mut(labels) {
+            Some(feeder) if feeder.count > 1 => feeder.count -= 1,
+            _ => {
+                feeders.remove(labels);
+                forget();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_owners_of_one_name_have_series_of_their_own() {
+        let feeders = Feeders::default();
+        let mut names = Vec::new();
+        for owner in [1, 1, 2, 3] {
+            let mut labels = ["Pod".to_owned(), "pods".to_owned()];
+            feeders.enter(owner, &mut labels);
+            names.push(labels);
+        }
+        let first = names.iter().map(|labels| labels[0].as_str()).collect::<Vec<_>>();
+        assert_eq!(first, ["Pod", "Pod", "Pod #2", "Pod #3"]);
+        let mut forgotten = 0;
+        names.iter().for_each(|labels| feeders.leave(labels, || forgotten += 1));
+        assert_eq!(forgotten, 3, "with the last of each");
+        let mut labels = ["Pod".to_owned(), "pods".to_owned()];
+        feeders.enter(2, &mut labels);
+        assert_eq!(labels[0], "Pod");
+    }
+}
