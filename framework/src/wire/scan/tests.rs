@@ -42,14 +42,14 @@ fn the_next_mark_of_a_text_is_found_wherever_it_stands() {
     for length in 0..80 {
         for filler in [b'x', b'!', b'#', b'[', b']', 0, 0x80, 0xa2, 0xdc, 0xff] {
             let mut text = vec![filler; length];
-            assert_eq!(text_mark(&text), None);
+            assert_eq!(text_mark(&text, 0), None);
             for at in 0..length {
                 for (mark, other) in [(b'"', b'\\'), (b'\\', b'"')] {
                     text[at] = mark;
-                    assert_eq!(text_mark(&text), Some(at));
+                    assert_eq!(text_mark(&text, 0), Some(at));
                     if at + 1 < length {
                         text[at + 1] = other;
-                        assert_eq!(text_mark(&text), Some(at));
+                        assert_eq!(text_mark(&text, 0), Some(at));
                         text[at + 1] = filler;
                     }
                 }
