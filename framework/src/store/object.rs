@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use super::Invalid;
+use super::apart::Apart;
 use super::blocks::Blocks;
 #[cfg(feature = "cold")]
 use super::cold::Press;
@@ -37,15 +38,15 @@ pub(crate) struct Object {
 pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
     pub(crate) core: Weak<Core>,
-    pub(crate) memory: Memory,
-    pub(super) blocks: Blocks,
+    pub(crate) memory: Apart<Memory>,
+    pub(super) blocks: Apart<Blocks>,
     pub(super) mode: Mode,
     #[cfg(feature = "cold")]
     pub(super) press: Press,
     /// Heads of decoded objects.
     pub(super) heads: Heads<Box<[u8]>>,
-    shares: Shares,
-    serials: AtomicU64,
+    shares: Apart<Shares>,
+    serials: Apart<AtomicU64>,
 }
 
 /// What an object takes up beside its key and its content: with the two counters of a shared value.
@@ -60,10 +61,10 @@ impl Home {
             #[cfg(feature = "cold")]
             press: Press::default(),
             heads: Heads::default(),
-            memory: Memory::default(),
-            blocks: Blocks::default(),
-            shares: Shares::default(),
-            serials: AtomicU64::new(0),
+            memory: Apart::default(),
+            blocks: Apart::default(),
+            shares: Apart::default(),
+            serials: Apart::default(),
         }
     }
 
@@ -98,6 +99,20 @@ impl Object {
             return block;
         }
         Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
+    }
+
+    /// One byte of the key's text and one of the content: reading it brings both near.
+    pub(super) fn nearby(&self) -> u8 {
+        let (own, _) = self.content.head_bytes();
+        let first = |bytes: &[u8]| bytes.first().copied().unwrap_or_default();
+        first(self.key.name().as_bytes()) ^ first(self.outline.resource_version.of(own))
+    }
+
+    /// Takes an equal key that others have too, unless somebody has seen its own.
+    pub(super) fn adopt(object: &mut Arc<Self>, key: ObjectKey) {
+        if let Some(object) = Arc::get_mut(object) {
+            object.key = key;
+        }
     }
 
     /// Gives an object back that nobody may need any more; somebody who holds it keeps it.

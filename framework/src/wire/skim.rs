@@ -254,9 +254,9 @@ impl<'a> Skim<'a> {
         is_borrowed(&self.uid)
             && is_borrowed(&self.resource_version)
             && !self.has_bent_labels
-            && [spans.finalizers, spans.owners].iter().all(|span| {
-                span.length == 0 || memchr(b'\\', span.of(self.read)).is_none()
-            })
+            && [spans.finalizers, spans.owners]
+                .iter()
+                .all(|span| span.length == 0 || memchr(b'\\', span.of(self.read)).is_none())
     }
 
     fn copied(&self) -> Plain {
