@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use crate::resource::{ObjectKey, Resource};
 
-mod apart;
 mod apply;
 mod blocks;
 #[cfg(feature = "cold")]

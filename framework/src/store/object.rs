@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use super::Invalid;
-use super::apart::Apart;
 use super::blocks::Blocks;
 #[cfg(feature = "cold")]
 use super::cold::Press;
@@ -38,15 +37,15 @@ pub(crate) struct Object {
 pub(crate) struct Home {
     pub(crate) info: ResourceInfo,
     pub(crate) core: Weak<Core>,
-    pub(crate) memory: Apart<Memory>,
-    pub(super) blocks: Apart<Blocks>,
+    pub(crate) memory: Memory,
+    pub(super) blocks: Blocks,
     pub(super) mode: Mode,
     #[cfg(feature = "cold")]
     pub(super) press: Press,
     /// Heads of decoded objects.
     pub(super) heads: Heads<Box<[u8]>>,
-    shares: Apart<Shares>,
-    serials: Apart<AtomicU64>,
+    shares: Shares,
+    serials: AtomicU64,
 }
 
 /// What an object takes up beside its key and its content: with the two counters of a shared value.
@@ -61,10 +60,10 @@ impl Home {
             #[cfg(feature = "cold")]
             press: Press::default(),
             heads: Heads::default(),
-            memory: Apart::default(),
-            blocks: Apart::default(),
-            shares: Apart::default(),
-            serials: Apart::default(),
+            memory: Memory::default(),
+            blocks: Blocks::default(),
+            shares: Shares::default(),
+            serials: AtomicU64::new(0),
         }
     }
 
