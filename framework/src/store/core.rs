@@ -75,15 +75,10 @@ impl Core {
         &self.home.info
     }
 
-    /// An object of this store's kind, not put into it. Its key is that of the cached version.
+    /// An object of this store's kind, not put into it. To be put, it takes over the key of the cached
+    /// version ([`apply`](Self::apply)): a whole batch finds those in less time than one after the other.
     pub(crate) fn object(&self, skim: &Skim<'_>) -> Arc<Object> {
-        let known = {
-            let state = self.state.read();
-            state.slots.get(self.parts_of(skim)).map(|slot| slot.object.key().clone())
-        };
-        let key = known.unwrap_or_else(|| {
-            ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster())
-        });
+        let key = ObjectKey::new(skim.namespace.as_deref(), &skim.name).in_cluster(self.cluster());
         let transformed = self.home.transformed(&key, skim);
         transformed.unwrap_or_else(|| Object::new(key, skim, &self.home))
     }
@@ -278,6 +273,7 @@ impl Core {
         };
         let mut values = Values::default();
         applied.events.reserve(deltas.len());
+        self.adopt_keys(&mut deltas);
         loop {
             let (plan, fresh) = {
                 let state = self.state.read();
@@ -302,6 +298,16 @@ impl Core {
         }
         if let Some(Delta::Mark(mark)) = last {
             self.sweep(mark, applied);
+        }
+    }
+
+    /// Gives objects that come the keys of the cached versions: all versions share one text.
+    fn adopt_keys(&self, deltas: &mut [Delta<Sighting, Mark>]) {
+        let known = self.state.read().slots.keys_of(deltas);
+        for (delta, known) in deltas.iter_mut().zip(known) {
+            if let (Delta::Put(seen) | Delta::Delete(seen), Some(key)) = (delta, known) {
+                Object::adopt(&mut seen.object, key);
+            }
         }
     }
 

@@ -100,6 +100,20 @@ impl Object {
         Arc::new(Self { key, outline, content, serial, home: Arc::clone(home) })
     }
 
+    /// One byte of the key's text and one of the content: reading it brings both near.
+    pub(super) fn nearby(&self) -> u8 {
+        let (own, _) = self.content.head_bytes();
+        let first = |bytes: &[u8]| bytes.first().copied().unwrap_or_default();
+        first(self.key.name().as_bytes()) ^ first(self.outline.resource_version.of(own))
+    }
+
+    /// Takes an equal key that others have too, unless somebody has seen its own.
+    pub(super) fn adopt(object: &mut Arc<Self>, key: ObjectKey) {
+        if let Some(object) = Arc::get_mut(object) {
+            object.key = key;
+        }
+    }
+
     /// Gives an object back that nobody may need any more; somebody who holds it keeps it.
     pub(super) fn give_back(mut object: Arc<Self>) {
         let Some(dead) = Arc::get_mut(&mut object) else { return };

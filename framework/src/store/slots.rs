@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::apply::Run;
+use super::apply::{Mark, Run, Sighting};
 use super::hash::{Hash, Hasher, Ids};
 use super::object::Object;
+use crate::delta::Delta;
 use crate::resource::{ClusterId, ObjectKey};
 
 /// The place of an object; used again after the object is gone.
@@ -70,6 +71,41 @@ impl Slots {
 
     pub(super) fn get(&self, key: Parts<'_>) -> Option<&Slot> {
         self.at(self.find(key)?)
+    }
+
+    /// The keys under which objects are cached that come and are held by nobody else; the others have
+    /// the cached key already, or keep their own.
+    ///
+    /// In a store larger than the processor's memory each step from hash to place to object to text waits
+    /// for the one before. Here each is made for all before the next, so that a batch waits for about as
+    /// long as one object would.
+    pub(super) fn keys_of(&self, deltas: &[Delta<Sighting, Mark>]) -> Vec<Option<ObjectKey>> {
+        let coming = |delta: &Delta<Sighting, Mark>| match delta {
+            Delta::Put(seen) | Delta::Delete(seen) => Arc::strong_count(&seen.object) == 1,
+            Delta::Mark(_) => false,
+        };
+        if !deltas.iter().any(coming) {
+            return Vec::new();
+        }
+        let likely = |delta: &Delta<Sighting, Mark>| match delta {
+            Delta::Put(seen) | Delta::Delete(seen) if coming(delta) => {
+                let hash = self.hash(parts(seen.object.key()));
+                Some((hash, self.ids.find(hash, |_| true)?))
+            }
+            _ => None,
+        };
+        let likely: Vec<Option<(Hash, Id)>> = deltas.iter().map(likely).collect();
+        let mut near = 0;
+        for (_, id) in likely.iter().flatten() {
+            near ^= self.at(*id).map_or(0, |slot| slot.object.nearby());
+        }
+        std::hint::black_box(near);
+        let found = |(delta, likely): (&Delta<Sighting, Mark>, &Option<(Hash, Id)>)| {
+            let (Delta::Put(seen) | Delta::Delete(seen)) = delta else { return None };
+            let id = self.find_hashed(likely.as_ref()?.0, parts(seen.object.key()))?;
+            self.object(id).map(|object| object.key().clone())
+        };
+        deltas.iter().zip(&likely).map(found).collect()
     }
 
     pub(super) fn object(&self, id: Id) -> Option<&Arc<Object>> {

@@ -154,6 +154,10 @@ impl State {
             return Vec::new();
         }
         let holds = |object: &Arc<Object>| {
+            // What nobody else holds the store does not hold: so it is with all that a watch brings.
+            if Arc::strong_count(object) == 1 {
+                return false;
+            }
             let slot = self.slots.get(parts(object.key()));
             slot.is_some_and(|slot| Arc::ptr_eq(&slot.object, object))
         };

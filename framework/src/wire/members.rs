@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::scan::{Malformed, skip_space, text_end, value_end};
+use super::scan::{Malformed, is_space, skip_space, text_end, value_end};
 
 /// One member of an object, by position.
 #[derive(Clone, Copy, Debug)]
@@ -36,11 +36,18 @@ pub(crate) struct Name<'a> {
     pub(crate) start: usize,
     /// Where the value begins.
     pub(crate) value: usize,
+    /// Is the name written without escapes?
+    pub(crate) is_plain: bool,
 }
 
 impl<'a> Cursor<'a> {
     pub(crate) fn open(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let at = skip_space(bytes, 0);
+        Self::open_at(bytes, 0)
+    }
+
+    /// For an object that begins at a place in these bytes: so places are told.
+    pub(super) fn open_at(bytes: &'a [u8], at: usize) -> Result<Self, Malformed> {
+        let at = skip_space(bytes, at);
         if bytes.get(at) != Some(&b'{') {
             return Err(Malformed::new("an object was expected"));
         }
@@ -48,7 +55,30 @@ impl<'a> Cursor<'a> {
     }
 
     /// The next member's name; `None` at the closing brace. Call `skip` or `skip_to` after it.
+    #[inline]
     pub(crate) fn name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
+        // As Go writes it, without blanks.
+        let start = self.at + usize::from(!self.first);
+        if (self.first || self.bytes.get(self.at) == Some(&b','))
+            && self.bytes.get(start) == Some(&b'"')
+            && let Ok(text) = text_end(self.bytes, start)
+            && let Some([b':', next, ..]) = self.bytes.get(text.end..)
+            && !is_space(*next)
+        {
+            self.first = false;
+            self.at = text.end + 1;
+            return Ok(Some(Name {
+                name: &self.bytes[start + 1..text.end - 1],
+                start,
+                value: self.at,
+                is_plain: text.is_plain,
+            }));
+        }
+        self.spaced_name()
+    }
+
+    /// The same with blanks anywhere, at the closing brace, and where there is a fault.
+    fn spaced_name(&mut self) -> Result<Option<Name<'a>>, Malformed> {
         let mut at = skip_space(self.bytes, self.at);
         match self.bytes.get(at) {
             Some(b'}') => {
@@ -64,14 +94,14 @@ impl<'a> Cursor<'a> {
         if self.bytes.get(at) != Some(&b'"') {
             return Err(Malformed::new("a member name was expected"));
         }
-        at = text_end(self.bytes, at)?;
-        let name = &self.bytes[start + 1..at - 1];
-        at = skip_space(self.bytes, at);
+        let text = text_end(self.bytes, at)?;
+        let name = &self.bytes[start + 1..text.end - 1];
+        at = skip_space(self.bytes, text.end);
         if self.bytes.get(at) != Some(&b':') {
             return Err(Malformed::new("a colon was expected"));
         }
         self.at = skip_space(self.bytes, at + 1);
-        Ok(Some(Name { name, start, value: self.at }))
+        Ok(Some(Name { name, start, value: self.at, is_plain: text.is_plain }))
     }
 
     /// Passes over the value that begins here; returns where it ends.
@@ -80,9 +110,10 @@ impl<'a> Cursor<'a> {
         Ok(self.at)
     }
 
-    /// The value that begins here is known to end at `end`.
-    pub(crate) fn skip_to(&mut self, end: usize) {
+    /// The value that begins here is known to end at `end`; returns that.
+    pub(crate) fn skip_to(&mut self, end: usize) -> usize {
         self.at = end;
+        end
     }
 
     /// Where the closing brace stands, after `name` found it.
@@ -99,7 +130,7 @@ pub(crate) fn members<'a>(
     each: &mut dyn FnMut(Member<'a>) -> bool,
 ) -> Result<Option<usize>, Malformed> {
     let mut cursor = Cursor::open(bytes)?;
-    while let Some(Name { name, start, value }) = cursor.name()? {
+    while let Some(Name { name, start, value, .. }) = cursor.name()? {
         let end = cursor.skip()?;
         if !each(Member { name, value: &bytes[value..end], start, end }) {
             return Ok(None);
@@ -169,9 +200,15 @@ impl<'a> Iterator for Elements<'a> {
 /// The text of a JSON string; `None` for anything else.
 pub(crate) fn text(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    if inner.contains(&b'\\') {
+    seen_text(value, !inner.contains(&b'\\'))
+}
+
+/// The text of a JSON string of which it was seen whether it is written without escapes.
+pub(super) fn seen_text(value: &[u8], is_plain: bool) -> Option<Cow<'_, str>> {
+    if !is_plain {
         return serde_json::from_slice::<String>(value).ok().map(Cow::Owned);
     }
+    let inner = value.get(1..value.len().checked_sub(1)?)?;
     std::str::from_utf8(inner).ok().map(Cow::Borrowed)
 }
 

@@ -1,14 +1,14 @@
 //! Reads the scalars at some paths off an object's bytes, all of them in one pass.
 //!
-//! Members that no path goes through are skipped, and what stands behind the last value that is
-//! looked for is not looked at.
+//! Members that no path goes through are skipped, what stands behind the last value that is looked for
+//! is not looked at, and of JSON nothing is gone through twice to see where it ends.
 
 use std::borrow::Cow;
 
 use super::head::{Outline, Span};
-use super::members::{Cursor, Elements, text};
+use super::members::{Cursor, Name, seen_text};
 use super::name::is_name;
-use super::scan::value_end;
+use super::scan::{nested_end, skip_space, text_end, value_end};
 
 /// Paths through an object, each with a number.
 #[derive(Debug, Default)]
@@ -66,7 +66,7 @@ impl PathTree {
     /// Calls `each` for every scalar at a path. Arrays along a path fan out; null and objects give
     /// nothing.
     pub(crate) fn visit(&self, bytes: &[u8], each: &mut Each<'_>) {
-        let _ = self.root.visit(bytes, ARRAYS, each);
+        let _ = self.root.value(bytes, skip_space(bytes, 0), ARRAYS, each);
     }
 
     /// As [`visit`](Self::visit), for bytes whose metadata need not be gone through again.
@@ -76,12 +76,12 @@ impl PathTree {
         }
         let Outline { labels, annotations, finalizers, owners, .. } = outline;
         for (part, span) in self.parts.iter().zip([labels, annotations, finalizers, owners]) {
-            if !part.is_empty() {
-                let _ = part.visit(span.of(bytes), ARRAYS, each);
+            if !part.is_empty() && span.length > 0 {
+                let _ = part.value(bytes, span.start as usize, ARRAYS, each);
             }
         }
         if !self.rest.is_empty() {
-            let _ = self.rest.members(bytes, outline.metadata, ARRAYS, each);
+            let _ = self.rest.members(bytes, 0, outline.metadata, ARRAYS, each);
         }
     }
 }
@@ -104,85 +104,150 @@ impl Node {
         self.ends.is_empty() && self.children.is_empty()
     }
 
-    /// Looks into the value that begins here; where it ends, if that was found on the way.
-    fn visit(&self, bytes: &[u8], arrays: usize, each: &mut Each<'_>) -> Option<usize> {
-        match bytes.first()? {
-            b'[' => {
-                let end = value_end(bytes, 0).ok()?;
-                if let Some(arrays) = arrays.checked_sub(1) {
-                    for (_, element) in Elements::of(&bytes[..end]) {
-                        let _ = self.visit(element, arrays, each);
-                    }
+    /// Looks into the value that begins at `at`. `None`: its end was not met on the way.
+    fn value(&self, bytes: &[u8], at: usize, arrays: usize, each: &mut Each<'_>) -> Option<Stop> {
+        match bytes.get(at)? {
+            b'"' => {
+                let text = text_end(bytes, at).ok()?;
+                if !self.ends.is_empty() {
+                    let read = seen_text(bytes.get(at..text.end)?, text.is_plain);
+                    self.tell(read.map(Scalar::Text), each);
                 }
-                Some(end)
+                Some(Stop::Behind(text.end))
             }
-            b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n' => {
-                let end = value_end(bytes, 0).ok()?;
-                if let Some(scalar) = self.reads(&bytes[..end]) {
-                    self.ends.iter().for_each(|number| each(*number, scalar.clone()));
+            b'{' if self.children.is_empty() => None,
+            b'{' => self.members(bytes, at, Span::default(), arrays, each),
+            b'[' => self.elements(bytes, at + 1, arrays.checked_sub(1)?, each).map(Stop::Behind),
+            _ => {
+                let end = value_end(bytes, at).ok()?;
+                if !self.ends.is_empty() {
+                    self.tell(bytes.get(at..end).and_then(word), each);
                 }
-                Some(end)
+                Some(Stop::Behind(end))
             }
-            _ if self.children.is_empty() => None,
-            _ => self.members(bytes, Span::default(), arrays, each),
         }
     }
 
-    fn reads<'a>(&self, value: &'a [u8]) -> Option<Scalar<'a>> {
-        if self.ends.is_empty() { None } else { scalar(value) }
+    fn tell(&self, scalar: Option<Scalar<'_>>, each: &mut Each<'_>) {
+        let (Some(scalar), Some((last, ends))) = (scalar, self.ends.split_last()) else { return };
+        ends.iter().for_each(|number| each(*number, scalar.clone()));
+        each(*last, scalar);
     }
 
-    /// `known`: a member's value that ends where this says.
-    fn members(
+    /// Looks into the elements of an array, of which the first begins at `at`, or the end is there.
+    fn elements(
         &self,
         bytes: &[u8],
-        known: Span,
+        at: usize,
         arrays: usize,
         each: &mut Each<'_>,
     ) -> Option<usize> {
-        let mut cursor = Cursor::open(bytes).ok()?;
+        let mut at = skip_space(bytes, at);
+        if bytes.get(at)? == &b']' {
+            return Some(at + 1);
+        }
+        loop {
+            let end = match self.value(bytes, at, arrays, each) {
+                Some(stop) => stop.behind(bytes)?,
+                None => value_end(bytes, at).ok()?,
+            };
+            at = skip_space(bytes, end);
+            match bytes.get(at)? {
+                b',' => at = skip_space(bytes, at + 1),
+                b']' => return Some(at + 1),
+                _ => return None,
+            }
+        }
+    }
+
+    /// Looks into the members of the object that begins at `at`. `known`: a member's value that ends
+    /// where this says.
+    fn members(
+        &self,
+        bytes: &[u8],
+        at: usize,
+        known: Span,
+        arrays: usize,
+        each: &mut Each<'_>,
+    ) -> Option<Stop> {
+        let mut cursor = Cursor::open_at(bytes, at).ok()?;
         // The first of several members of one name counts. Beyond 64 children nobody keeps count.
         let (mut found, mut left) = (0_u64, self.children.len());
         while let Some(name) = cursor.name().ok()? {
-            let wanted = self.children.iter().position(|(child, _)| is_name(name.name, child));
-            let bit = |at: usize| u32::try_from(at).ok().and_then(|at| 1_u64.checked_shl(at));
-            let wanted = wanted.map(|at| (at, bit(at).unwrap_or_default()));
-            let Some((at, bit)) = wanted.filter(|(_, bit)| found & bit == 0) else {
-                if known.length > 0 && known.start as usize == name.value {
-                    cursor.skip_to(name.value + known.length as usize);
-                } else {
-                    cursor.skip().ok()?;
-                }
+            let Some((at, bit)) = self.child(&name).filter(|(_, bit)| found & bit == 0) else {
+                match known.length as usize {
+                    length @ 1.. if known.start as usize == name.value => {
+                        cursor.skip_to(name.value + length)
+                    }
+                    _ => cursor.skip().ok()?,
+                };
                 continue;
             };
-            let end = self.children[at].1.visit(&bytes[name.value..], arrays, each);
+            let stop = self.children[at].1.value(bytes, name.value, arrays, each);
             found |= bit;
             left -= usize::from(bit != 0);
             if left == 0 {
-                return None;
+                return stop.map(Stop::above);
             }
-            match end {
-                Some(end) => cursor.skip_to(name.value + end),
-                None => {
-                    cursor.skip().ok()?;
-                }
-            }
+            match stop {
+                Some(stop) => cursor.skip_to(stop.behind(bytes)?),
+                None => cursor.skip().ok()?,
+            };
         }
-        Some(cursor.close() + 1)
+        Some(Stop::Behind(cursor.close() + 1))
+    }
+
+    /// The child of that name, and its bit among the first 64.
+    fn child(&self, name: &Name<'_>) -> Option<(usize, u64)> {
+        let is_it = |(child, _): &(&str, Self)| match name.is_plain {
+            true => name.name == child.as_bytes(),
+            false => is_name(name.name, child),
+        };
+        let at = self.children.iter().position(is_it)?;
+        let bit = u32::try_from(at).ok().and_then(|at| 1_u64.checked_shl(at));
+        Some((at, bit.unwrap_or_default()))
     }
 }
 
-fn scalar(value: &[u8]) -> Option<Scalar<'_>> {
-    match value.first()? {
-        b'"' => text(value).map(Scalar::Text),
-        b'{' | b'n' => None,
-        first => {
-            let word = std::str::from_utf8(value).ok()?;
-            if !matches!(first, b't' | b'f') && word.contains(['.', 'e', 'E']) {
-                return word.parse().ok().map(Scalar::Number);
-            }
-            Some(Scalar::Text(Cow::Borrowed(word)))
+/// Where looking into a value ended.
+#[derive(Clone, Copy, Debug)]
+enum Stop {
+    /// Behind it.
+    Behind(usize),
+    /// In it, because there is no more to be found: at a place so many levels below what holds it.
+    Within(usize, u32),
+}
+
+impl Stop {
+    /// The same as seen from the object that the value stands in.
+    fn above(self) -> Self {
+        match self {
+            Self::Behind(at) => Self::Within(at, 1),
+            Self::Within(at, depth) => Self::Within(at, depth + 1),
         }
+    }
+
+    /// Where the value ends.
+    fn behind(self, bytes: &[u8]) -> Option<usize> {
+        match self {
+            Self::Behind(end) => Some(end),
+            Self::Within(at, depth) => nested_end(bytes, at, depth).ok(),
+        }
+    }
+}
+
+/// An integer, a number with a fraction or an exponent, `true`, `false`; null is nothing.
+fn word(value: &[u8]) -> Option<Scalar<'_>> {
+    let first = value.first()?;
+    let word = std::str::from_utf8(value).ok()?;
+    match first {
+        b'n' => None,
+        b't' | b'f' => Some(Scalar::Text(Cow::Borrowed(word))),
+        _ if value.iter().any(|byte| matches!(byte, b'.' | b'e' | b'E')) => {
+            word.parse().ok().map(Scalar::Number)
+        }
+        b'-' | b'0'..=b'9' => Some(Scalar::Text(Cow::Borrowed(word))),
+        _ => None,
     }
 }
 

@@ -88,7 +88,7 @@ impl ValueScan {
                 at += 1;
                 continue;
             }
-            at += text_mark(&piece[at..])? + 1;
+            at = text_mark(piece, at)? + 1;
             if piece[at - 1] == b'"' {
                 return Some(at);
             }
@@ -99,6 +99,21 @@ impl ValueScan {
 
     /// Runs to the end of an object or array, a block at a time.
     fn nested(&mut self, piece: &[u8]) -> Option<usize> {
+        let mut before = 0;
+        // Most end in their first block, and to search that alone costs less than a call of `memchr`.
+        if self.mode == Mode::Nested
+            && let Some(block) = piece.first_chunk::<BLOCK>()
+            && backslashes(block).0 == 0
+        {
+            if let Some(length) = self.block(block) {
+                return Some(length);
+            }
+            before = BLOCK;
+        }
+        self.stretches(&piece[before..]).map(|length| before + length)
+    }
+
+    fn stretches(&mut self, piece: &[u8]) -> Option<usize> {
         for (at, stretch) in piece.chunks(STRETCH).enumerate() {
             // Most objects have no backslash, and it is cheaper to look for one in many blocks.
             let has_escapes = memchr(b'\\', stretch).is_some() || self.mode == Mode::Escape;
@@ -226,19 +241,22 @@ const STRETCH: usize = 8 * BLOCK;
 /// more than that.
 const NEAR: usize = 32;
 
-/// Where the next quote or backslash stands.
-fn text_mark(bytes: &[u8]) -> Option<usize> {
-    let (words, _) = bytes[..bytes.len().min(NEAR)].as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
+/// Where the next quote or backslash stands, from a place on.
+#[inline]
+fn text_mark(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut at = from;
+    while at < from + NEAR
+        && let Some(word) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>())
+    {
         let word = u64::from_le_bytes(*word);
         // The lowest bit that is set is right; those above it may not be.
         let marks = bytes_equal(word, b'"') | bytes_equal(word, b'\\');
         if marks != 0 {
-            return Some(8 * at + marks.trailing_zeros() as usize / 8);
+            return Some(at + marks.trailing_zeros() as usize / 8);
         }
+        at += 8;
     }
-    let near = 8 * words.len();
-    memchr2(b'"', b'\\', &bytes[near..]).map(|at| near + at)
+    memchr2(b'"', b'\\', bytes.get(at..)?).map(|length| at + length)
 }
 
 /// The highest bit of the first byte of `word` that is `byte`, and of none before it.
@@ -268,30 +286,66 @@ pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 /// The end of the value that starts at `at`.
 #[inline]
 pub(crate) fn value_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
-    if bytes.get(at) == Some(&b'"') {
-        return text_end(bytes, at);
+    match bytes.get(at) {
+        Some(b'"') => text_end(bytes, at).map(|text| text.end),
+        Some(b'{' | b'[') => nested_end(bytes, at + 1, 1),
+        _ => word_end(bytes, at),
     }
-    let mut scan = ValueScan::default();
-    match scan.feed(&bytes[at..]) {
+}
+
+/// The end of the object or array that was opened `depth` levels above `at`, a place in it where no text
+/// is begun.
+pub(super) fn nested_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, Malformed> {
+    let mut scan = ValueScan { mode: Mode::Nested, depth };
+    match bytes.get(at..).and_then(|rest| scan.nested(rest)) {
+        Some(length) => Ok(at + length),
+        None => Err(endless()),
+    }
+}
+
+/// The end of a number, or of a word such as `true`.
+fn word_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+    let rest = bytes.get(at..).unwrap_or_default();
+    match rest.iter().position(|byte| ends_a_word(*byte)) {
         Some(0) => Err(Malformed::new("a value is missing")),
         Some(length) => Ok(at + length),
-        None if scan.mode == Mode::Bare => Ok(bytes.len()),
-        None => Err(Malformed::new("a value does not end")),
+        None if rest.is_empty() => Err(endless()),
+        None => Ok(bytes.len()),
     }
+}
+
+/// Where a text ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TextEnd {
+    /// Behind its second quote.
+    pub(super) end: usize,
+    /// Is it written without escapes?
+    pub(super) is_plain: bool,
 }
 
 /// The end of the text whose first quote stands at `at`.
 #[inline]
-pub(super) fn text_end(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
-    let mut at = at + 1;
-    while let Some(mark) = bytes.get(at..).and_then(text_mark) {
-        at += mark;
-        if bytes[at] == b'"' {
-            return Ok(at + 1);
-        }
-        at += 2;
+pub(super) fn text_end(bytes: &[u8], at: usize) -> Result<TextEnd, Malformed> {
+    match text_mark(bytes, at + 1) {
+        Some(mark) if bytes[mark] == b'"' => Ok(TextEnd { end: mark + 1, is_plain: true }),
+        Some(mark) => escaped_text_end(bytes, mark).ok_or_else(endless),
+        None => Err(endless()),
     }
-    Err(Malformed::new("a value does not end"))
+}
+
+/// The end of a text with a backslash at `at`.
+#[cold]
+fn escaped_text_end(bytes: &[u8], at: usize) -> Option<TextEnd> {
+    let mut at = at;
+    while bytes.get(at) == Some(&b'\\') {
+        at = text_mark(bytes, at + 2)?;
+    }
+    Some(TextEnd { end: at + 1, is_plain: false })
+}
+
+#[cold]
+fn endless() -> Malformed {
+    Malformed::new("a value does not end")
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use memchr::{memchr, memmem};
 use serde::Deserialize;
 
 use super::head::{Outline, Plain, PlainOwner, Revision, Span};
-use super::members::{Cursor, Elements, Name, members, text};
-use super::scan::Malformed;
+use super::members::{Cursor, Elements, Name, members, seen_text, text};
+use super::scan::{Malformed, text_end};
 
 /// An object's metadata, borrowed from its bytes: enough to find it in the cache and to see whether
 /// it is new there.
@@ -21,6 +21,8 @@ pub(crate) struct Skim<'a> {
     terminating: bool,
     /// Where the values stand in `read`.
     spans: Spans,
+    /// Labels stand there that cannot be read as they do: escaped, out of order, no texts.
+    has_bent_labels: bool,
     /// The bytes that were read.
     read: &'a [u8],
     /// The bytes to keep, but for the cuts.
@@ -147,12 +149,23 @@ impl<'a> Skim<'a> {
         let mut cutter = Cutter::new(bytes);
         let mut cuts = Cuts::default();
         let mut cursor = Cursor::open(bytes)?;
-        while let Some(Name { name, start, value }) = cursor.name()? {
-            let end = cursor.skip()?;
+        while let Some(Name { name, start, value, .. }) = cursor.name()? {
+            let (mut end, mut is_plain) = (None, false);
+            if bytes.get(value) == Some(&b'"') {
+                let text = text_end(bytes, value)?;
+                (end, is_plain) = (Some(text.end), text.is_plain);
+            } else if name == b"labels" {
+                end = usual_labels(bytes, value);
+                self.has_bent_labels = end.is_none() && bytes.get(value) == Some(&b'{');
+            }
+            let end = match end {
+                Some(end) => cursor.skip_to(end),
+                None => cursor.skip()?,
+            };
             cutter.member(start, end, name == b"managedFields", &mut cuts);
             let span = Span::new(offset + value, offset + end)
                 .ok_or_else(|| Malformed::new("the object is larger than 4 GiB"))?;
-            self.field(name, &bytes[value..end], span);
+            self.field(name, (&bytes[value..end], is_plain), span);
         }
         cutter.close(cursor.close(), &mut cuts);
         for (start, end) in cuts.iter() {
@@ -161,16 +174,18 @@ impl<'a> Skim<'a> {
         Ok(cursor.close() + 1)
     }
 
-    fn field(&mut self, name: &[u8], value: &'a [u8], span: Span) {
+    /// A member of the metadata, and whether its value is a text without escapes.
+    fn field(&mut self, name: &[u8], (value, is_plain): (&'a [u8], bool), span: Span) {
+        let read = || if is_plain { seen_text(value, true) } else { text(value) };
         match name {
-            b"name" => self.name = text(value).unwrap_or_default(),
-            b"namespace" => self.namespace = text(value).filter(|text| !text.is_empty()),
+            b"name" => self.name = read().unwrap_or_default(),
+            b"namespace" => self.namespace = read().filter(|text| !text.is_empty()),
             b"uid" => {
-                self.uid = text(value).unwrap_or_default();
+                self.uid = read().unwrap_or_default();
                 self.spans.uid = span;
             }
             b"resourceVersion" => {
-                self.resource_version = text(value).unwrap_or_default();
+                self.resource_version = read().unwrap_or_default();
                 self.spans.resource_version = span;
             }
             b"generation" => {
@@ -223,7 +238,7 @@ impl<'a> Skim<'a> {
         outline.labels = self.kept(spans.labels);
         outline.finalizers = self.kept(spans.finalizers);
         outline.owners = self.kept(spans.owners);
-        outline.metadata = self.kept(spans.metadata);
+        outline.metadata = self.kept_metadata();
         outline
     }
 
@@ -238,10 +253,10 @@ impl<'a> Skim<'a> {
         let is_borrowed = |text: &Cow<'_, str>| matches!(text, Cow::Borrowed(_));
         is_borrowed(&self.uid)
             && is_borrowed(&self.resource_version)
-            && [spans.labels, spans.finalizers, spans.owners]
+            && !self.has_bent_labels
+            && [spans.finalizers, spans.owners]
                 .iter()
-                .all(|span| memchr(b'\\', span.of(self.read)).is_none())
-            && is_sorted(spans.labels.of(self.read))
+                .all(|span| span.length == 0 || memchr(b'\\', span.of(self.read)).is_none())
     }
 
     fn copied(&self) -> Plain {
@@ -257,10 +272,19 @@ impl<'a> Skim<'a> {
         }
     }
 
-    /// Where something stands after the cuts.
+    /// Where something stands after the cuts. Of the metadata only they cut something out.
     fn kept(&self, span: Span) -> Span {
-        let start = span.start as usize;
-        let end = start + span.length as usize;
+        if span.length == 0 {
+            return Span::default();
+        }
+        let start = self.kept_at(span.start as usize);
+        Span::new(start, start + span.length as usize).unwrap_or_default()
+    }
+
+    /// Where the metadata stand after the cuts, some of which are in them.
+    fn kept_metadata(&self) -> Span {
+        let Span { start, length } = self.spans.metadata;
+        let (start, end) = (start as usize, start as usize + length as usize);
         Span::new(self.kept_at(start), self.kept_at(end)).unwrap_or_default()
     }
 
@@ -314,16 +338,21 @@ fn unquoted(span: Span, text: &str) -> Span {
     Span { start: span.start + 1, length: span.length.saturating_sub(2) }
 }
 
-/// Do the keys go up? The API server writes them so.
-fn is_sorted(labels: &[u8]) -> bool {
+/// Where the labels end that begin at `at`, if they are as API servers write them: texts without escapes,
+/// and their keys go up.
+fn usual_labels(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut cursor = Cursor::open_at(bytes, at).ok()?;
     let mut last: Option<&[u8]> = None;
-    let mut is_sorted = true;
-    let _ = members(labels, &mut |member| {
-        is_sorted = last.is_none_or(|last| last < member.name);
+    while let Some(member) = cursor.name().ok()? {
+        let goes_up = last.is_none_or(|last| last < member.name);
+        if !goes_up || !member.is_plain || bytes.get(member.value) != Some(&b'"') {
+            return None;
+        }
+        let value = text_end(bytes, member.value).ok().filter(|value| value.is_plain)?;
         last = Some(member.name);
-        is_sorted
-    });
-    is_sorted
+        cursor.skip_to(value.end);
+    }
+    Some(cursor.close() + 1)
 }
 
 /// Labels; what is not a string is left out here and found when the object is decoded.

@@ -181,3 +181,46 @@ fn look(skim: &Skim<'_>) {
     let _ = (head.labels().count(), head.finalizers().count(), head.owners().count());
     assert_eq!(kept.len(), skim.compact_len());
 }
+
+/// A text as JSON, or what may stand where one is looked for.
+fn written() -> impl Strategy<Value = (String, Option<String>)> {
+    let text = "[ab\"\\\\é]{0,3}";
+    prop_oneof![
+        6 => text.prop_map(|text| (Value::from(text.clone()).to_string(), Some(text))),
+        1 => "[a-c]".prop_map(|text| (format!("\"\\u{:04x}\"", text.as_bytes()[0]), Some(text))),
+        1 => prop::sample::select(vec!["null", "1", "true", "[\"a\"]", "{\"a\":\"}\"}"])
+            .prop_map(|other| (other.to_owned(), None)),
+    ]
+}
+
+proptest! {
+    /// In whatever order, twice, escaped, with blanks, beside what is no text.
+    #[test]
+    fn labels_are_what_the_texts_among_them_say(
+        pairs in prop::collection::vec((written(), written()), 0..6), is_wide in any::<bool>(),
+        is_sorted in any::<bool>(), behind in "[a-c]{0,40}",
+    ) {
+        let mut pairs: Vec<_> = pairs.into_iter().filter(|((_, key), _)| key.is_some()).collect();
+        if is_sorted {
+            pairs.sort();
+        }
+        let (colon, comma) = if is_wide { (" : ", " , ") } else { (":", ",") };
+        let members: Vec<_> =
+            pairs.iter().map(|((key, _), (value, _))| format!("{key}{colon}{value}")).collect();
+        let object = format!(
+            r#"{{"metadata":{{"labels":{{{}}},"managedFields":[{{}}],"name":"n{behind}"}}}}"#,
+            members.join(comma)
+        );
+        let mut wanted = std::collections::BTreeMap::new();
+        for ((_, key), (_, value)) in &pairs {
+            if let (Some(key), Some(value)) = (key, value) {
+                wanted.insert(key.as_str(), value.as_str());
+            }
+        }
+        let skim = Skim::of(object.as_bytes()).unwrap();
+        let (outline, kept) = (skim.outline(), skim.compact());
+        let found: Vec<_> = outline.head(&kept).labels().collect();
+        prop_assert_eq!(&*skim.name, format!("n{behind}"));
+        prop_assert_eq!(found, wanted.into_iter().collect::<Vec<_>>(), "{}", object);
+    }
+}
