@@ -19,6 +19,9 @@ pub(crate) struct Durations {
     /// One more than bounds.
     counts: Vec<u64>,
     nanos: u128,
+    /// The bucket of the last one: most often it is that of the next one too. What is above `.0` and not
+    /// above `.1` belongs into it.
+    last: (u64, u64, usize),
 }
 
 impl Durations {
@@ -27,17 +30,26 @@ impl Durations {
         let nanos = |bound: &f64| Duration::try_from_secs_f64(*bound).map(|bound| bound.as_nanos());
         let bounds = bounds.iter().filter_map(|bound| nanos(bound).ok());
         let bounds: Vec<u64> = bounds.filter_map(|bound| u64::try_from(bound).ok()).collect();
-        Self { counts: vec![0; bounds.len() + 1], bounds, nanos: 0 }
+        Self { counts: vec![0; bounds.len() + 1], bounds, nanos: 0, last: (0, 0, 0) }
     }
 
-    /// One more.
-    pub(crate) fn add(&mut self, duration: Duration) {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let at = self.bounds.iter().take_while(|bound| **bound < nanos).count();
-        if let Some(count) = self.counts.get_mut(at) {
+    /// One more, of so many nanoseconds.
+    pub(crate) fn add(&mut self, nanos: u64) {
+        if nanos <= self.last.0 || nanos > self.last.1 {
+            self.last = self.bucket(nanos);
+        }
+        if let Some(count) = self.counts.get_mut(self.last.2) {
             *count += 1;
         }
         self.nanos += u128::from(nanos);
+    }
+
+    /// Above what, and up to what, and which one it is.
+    #[cold]
+    fn bucket(&self, nanos: u64) -> (u64, u64, usize) {
+        let at = self.bounds.partition_point(|bound| *bound < nanos);
+        let above = at.checked_sub(1).map_or(0, |before| self.bounds[before]);
+        (above, self.bounds.get(at).copied().unwrap_or(u64::MAX), at)
     }
 
     /// All so far; none are left.
@@ -78,7 +90,7 @@ mod tests {
                 // Sums of halves and quarters are exact.
                 let duration = Duration::from_nanos(nanos + 250_000_000 * round);
                 at_once.observe(duration);
-                gathered.add(duration);
+                gathered.add(nanos + 250_000_000 * round);
             }
             later.gather(&gathered.take());
         }

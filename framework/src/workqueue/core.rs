@@ -7,7 +7,8 @@
 use std::time::Duration;
 
 use self::lines::Lines;
-use self::slot::{Again, Nanos, Place, judge, nanos};
+use self::slot::{Again, Place, judge};
+pub(super) use self::slot::{Nanos, nanos};
 use self::slots::Slots;
 pub(super) use self::slots::Ticket;
 use self::timers::{Timer, Timers};
@@ -66,15 +67,17 @@ pub(super) struct Taken<T> {
     pub(super) priority: Priority,
     /// Why, merged since it was taken last.
     pub(super) reasons: u64,
+    /// When it was taken.
+    pub(super) at: Nanos,
     /// How long it was ready.
-    pub(super) waited: Duration,
+    pub(super) waited: Nanos,
 }
 
 /// What a verdict led to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finished<T> {
     /// How long it was in work.
-    pub(super) worked: Duration,
+    pub(super) worked: Nanos,
     /// When a retry is due; `None` for a success, or when the policy gave up.
     pub(super) retry: Option<Duration>,
     /// The key when it rests now, to be dropped outside of locks.
@@ -128,7 +131,7 @@ impl<T: Eq + Clone> Core<T> {
 
     /// Wants `key`, whose hash that is, worked on as `adding` says; merges that with what was wanted
     /// before.
-    pub(super) fn add_hashed(&mut self, (hash, key): (u64, T), adding: Adding, now: Duration) {
+    pub(super) fn add_hashed(&mut self, (hash, key): (u64, T), adding: Adding, now: Nanos) {
         if self.closed {
             return;
         }
@@ -139,7 +142,6 @@ impl<T: Eq + Clone> Core<T> {
         if is_new {
             slot.priority = priority;
         }
-        let now = nanos(now);
         if delay.is_zero() {
             self.want(ticket, priority, now);
         } else {
@@ -238,12 +240,14 @@ impl<T: Eq + Clone> Core<T> {
     /// Makes keys ready whose time has come, the earliest first. Not more than [`AT_ONCE`], so that
     /// very many that are due together do not hold the lock for long: the rest follows with the next
     /// calls, and [`next_due`](Self::next_due) is in the past until then.
-    pub(super) fn promote(&mut self, now: Duration) {
-        let Some((first, ..)) = self.timers.next() else { return };
-        let now = nanos(now);
-        if first > now {
-            return;
+    #[inline]
+    pub(super) fn promote(&mut self, now: Nanos) {
+        if self.timers.next().is_some_and(|(first, ..)| first <= now) {
+            self.promote_due(now);
         }
+    }
+
+    fn promote_due(&mut self, now: Nanos) {
         for _ in 0..AT_ONCE {
             let next = self.timers.next().filter(|(at, ..)| *at <= now);
             let Some((at, _, ticket)) = next else { return };
@@ -257,11 +261,10 @@ impl<T: Eq + Clone> Core<T> {
     /// The key whose turn it is. Keys that keep failing are passed over while they hold their share
     /// of the workers.
     #[inline(always)]
-    pub(super) fn take(&mut self, now: Duration) -> Option<Taken<T>> {
+    pub(super) fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
         if self.eligible() == 0 {
             return None;
         }
-        let now = nanos(now);
         let may_fail = self.failing_in_work < self.failing_limit;
         let ticket = self.lines.take(&mut self.slots, may_fail, now)?;
         let key = self.slots.key(ticket)?.clone();
@@ -278,8 +281,8 @@ impl<T: Eq + Clone> Core<T> {
         self.in_work.push(ticket);
         let (failures, priority) = (slot.failures, slot.priority);
         let reasons = std::mem::take(&mut slot.reasons);
-        let waited = Duration::from_nanos(now.saturating_sub(since));
-        Some(Taken { key, ticket, failures, priority, reasons, waited })
+        let waited = now.saturating_sub(since);
+        Some(Taken { key, ticket, failures, priority, reasons, at: now, waited })
     }
 
     /// Ends the work on a key; `reasons` are for its next turn, if the verdict leads to one. `None`
@@ -290,7 +293,7 @@ impl<T: Eq + Clone> Core<T> {
         ticket: Ticket,
         verdict: Verdict,
         reasons: u64,
-        now: Duration,
+        now: Nanos,
     ) -> Option<Finished<T>> {
         let slot = self.slots.get_mut(ticket);
         let Place::Working { since, spot, again } = slot.place else { return None };
@@ -298,10 +301,9 @@ impl<T: Eq + Clone> Core<T> {
         let delay = judge(self.policy, slot, verdict);
         let retry = delay.filter(|_| slot.failing && !slot.held);
         self.leave_work(spot);
-        let end = now.saturating_add(delay.unwrap_or_default());
-        let (now, end) = (nanos(now), nanos(end));
-        let due = delay.map(|_| end).filter(|_| !self.closed);
-        let worked = Duration::from_nanos(now.saturating_sub(since));
+        let end = delay.map(|delay| now.saturating_add(nanos(delay)));
+        let due = end.filter(|_| !self.closed);
+        let worked = now.saturating_sub(since);
         let own = self.again(ticket, due.map(|_| reasons));
         let due = match (again, due) {
             (Again::Now { turn, since, passed, priority }, _) => {

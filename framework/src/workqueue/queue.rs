@@ -15,7 +15,7 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
-use super::core::{Core, Finished, QueueCounts, Taken, Ticket, Verdict};
+use super::core::{Core, Finished, Nanos, QueueCounts, Taken, Ticket, Verdict, nanos};
 use super::meter::{Meter, Tally};
 use super::room::{Alarm, Bed, Calls, Room};
 use super::{Adding, KeyState, RetryPolicy, Work};
@@ -249,8 +249,8 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 
     /// A key if one is ready now; does not wait.
     pub fn try_get(&self) -> Option<Work<T>> {
-        let (taken, now) = self.shared.change(Inside::take)?;
-        Some(Work::new(Arc::clone(&self.shared), taken, now))
+        let taken = self.shared.change(Inside::take)?;
+        Some(Work::new(Arc::clone(&self.shared), taken))
     }
 
     /// Accepts no more keys. Keys that are ready, or were added again while in work, are still
@@ -299,8 +299,8 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 }
 
 impl<T: Hash + Eq + Clone> Shared<T> {
-    fn now(&self) -> Duration {
-        self.clock.now().saturating_duration_since(self.epoch)
+    fn now(&self) -> Nanos {
+        nanos(self.clock.now().saturating_duration_since(self.epoch))
     }
 
     fn alarm(&self, due: Duration) -> Alarm {
@@ -309,7 +309,8 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Runs `step` on the state and wakes whom that concerns.
-    fn change<R>(&self, step: impl FnOnce(&mut Inside<T>, Duration) -> R) -> R {
+    #[inline(always)]
+    fn change<R>(&self, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
         let now = self.now();
         let mut inside = self.inside.lock();
         let before = inside.core.eligible();
@@ -332,13 +333,20 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         finished?.retry
     }
 
-    /// Ends a piece of work and takes the key whose turn it is, at one and the same time.
-    pub(super) fn finish_and_take(&self, end: End) -> Option<(Taken<T>, Duration)> {
-        let (_finished, taken, is_closed) = self.change(|inside, now| {
-            (inside.finish(end, now), inside.take(now), inside.core.is_closed())
+    /// Ends a piece of work and takes the key whose turn it is, at one and the same time, into the same
+    /// `hand`; tells whether there is one.
+    pub(super) fn finish_and_take(&self, end: End, hand: &mut Taken<T>) -> bool {
+        // Both are dropped after the lock.
+        let (mut rested, mut left) = (None, None);
+        let is_closed = self.change(|inside, now| {
+            rested = inside.finish(end, now).and_then(|finished| finished.rested);
+            if let Some(taken) = inside.take(now) {
+                left = Some(std::mem::replace(hand, taken).key);
+            }
+            inside.core.is_closed()
         });
         self.finished(is_closed);
-        taken
+        left.is_some()
     }
 
     /// Tells whom the end of a piece of work concerns.
@@ -356,7 +364,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
         let now = self.now();
         let (mut sum, mut longest) = (Duration::ZERO, Duration::ZERO);
         for since in self.inside.lock().core.in_work() {
-            let age = now.saturating_sub(since);
+            let age = Duration::from_nanos(now.saturating_sub(since));
             sum += age;
             longest = longest.max(age);
         }
@@ -365,17 +373,17 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 }
 
 impl<T: Hash + Eq + Clone> Inside<T> {
-    /// The key whose turn it is, and now.
+    /// The key whose turn it is.
     #[inline(always)]
-    fn take(&mut self, now: Duration) -> Option<(Taken<T>, Duration)> {
+    fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
         let taken = self.core.take(now)?;
         self.tally.waited.add(taken.waited);
-        Some((taken, now))
+        Some(taken)
     }
 
     /// What it returns is to be dropped outside of the lock.
     #[inline(always)]
-    fn finish(&mut self, end: End, now: Duration) -> Option<Finished<T>> {
+    fn finish(&mut self, end: End, now: Nanos) -> Option<Finished<T>> {
         let finished = self.core.finish(end.ticket, end.verdict, end.reasons, now)?;
         self.tally.worked.add(finished.worked);
         Some(finished)
@@ -431,7 +439,7 @@ struct Getter<'a, T: Hash + Eq + Clone> {
 
 /// What a look into the queue led to.
 enum Look<T> {
-    Taken(Taken<T>, Duration),
+    Taken(Taken<T>),
     Ended,
     /// Nothing; somebody else minds the clock.
     Sleep,
@@ -443,8 +451,8 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Work<T>>> {
         loop {
             let due = match self.look(context.waker()) {
-                Look::Taken(taken, now) => {
-                    return Poll::Ready(Some(Work::new(Arc::clone(self.shared), taken, now)));
+                Look::Taken(taken) => {
+                    return Poll::Ready(Some(Work::new(Arc::clone(self.shared), taken)));
                 }
                 Look::Ended => return Poll::Ready(None),
                 Look::Sleep | Look::Mind(None) => return Poll::Pending,
@@ -472,7 +480,7 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
             let taken = inside.take(now);
             let Inside { core, room, .. } = inside;
             let end = match taken {
-                Some((taken, now)) => Look::Taken(taken, now),
+                Some(taken) => Look::Taken(taken),
                 None if core.exhausted() => Look::Ended,
                 None => {
                     let here = room.lie_down(*bed, waker, &mut gone);

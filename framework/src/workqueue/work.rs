@@ -8,71 +8,55 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Priority;
-use super::core::{Taken, Ticket, Verdict};
+use super::core::{Taken, Verdict};
 use super::queue::{End, Shared};
 
 /// A key in work. Give a verdict; dropped without one (a panic, a cancelled task) it is a failure.
 #[must_use = "dropping it counts as a failure"]
 pub struct Work<T: Hash + Eq + Clone> {
     queue: Arc<Shared<T>>,
-    key: T,
-    ticket: Ticket,
-    failures: u32,
-    priority: Priority,
-    reasons: u64,
-    taken: Duration,
+    taken: Taken<T>,
     /// Given, and not told to the queue yet.
     verdict: Option<Verdict>,
     open: bool,
 }
 
 impl<T: Hash + Eq + Clone> Work<T> {
-    pub(super) fn new(queue: Arc<Shared<T>>, taken: Taken<T>, now: Duration) -> Self {
-        let Taken { key, ticket, failures, priority, reasons, .. } = taken;
-        Self {
-            queue,
-            key,
-            ticket,
-            failures,
-            priority,
-            reasons,
-            taken: now,
-            verdict: None,
-            open: true,
-        }
+    pub(super) fn new(queue: Arc<Shared<T>>, taken: Taken<T>) -> Self {
+        Self { queue, taken, verdict: None, open: true }
     }
 
     /// The key.
     pub fn key(&self) -> &T {
-        &self.key
+        &self.taken.key
     }
 
     /// Failures in a row before this one.
     pub fn failures(&self) -> u32 {
-        self.failures
+        self.taken.failures
     }
 
     /// How urgent this turn is: the highest priority that was asked for. A verdict that brings the key
     /// back keeps it.
     pub fn priority(&self) -> Priority {
-        self.priority
+        self.taken.priority
     }
 
     /// Why: the [reasons](super::Adding::reasons) of all adds since the key was taken last.
     pub fn reasons(&self) -> u64 {
-        self.reasons
+        self.taken.reasons
     }
 
     /// What brings the key back when it is [held](Self::hold): the worker knows more reasons than the
     /// queue did.
     pub(crate) fn because(mut self, reasons: u64) -> Self {
-        self.reasons = reasons;
+        self.taken.reasons = reasons;
         self
     }
 
     /// When the key was taken.
     pub(crate) fn taken(&self) -> Instant {
-        self.queue.epoch + self.taken
+        self.queue.epoch + Duration::from_nanos(self.taken.at)
     }
 
     /// Success: the key rests until it is added again.
@@ -82,8 +66,9 @@ impl<T: Hash + Eq + Clone> Work<T> {
 
     /// [`done`](Self::done), and the next key if one is ready: as
     /// [`try_get`](super::WorkQueue::try_get) at the same time, for half of the cost.
-    pub fn done_then_next(self) -> Option<Self> {
-        self.succeeded(None).next()
+    pub fn done_then_next(mut self) -> Option<Self> {
+        self.verdict = Some(Verdict::Done);
+        self.next()
     }
 
     /// Success, which the queue is told when this is dropped or followed by the [next](Self::next) key.
@@ -93,15 +78,15 @@ impl<T: Hash + Eq + Clone> Work<T> {
     }
 
     /// Tells the queue the verdict, and takes the next key if one is ready.
+    #[inline(always)]
     pub(crate) fn next(mut self) -> Option<Self> {
         self.open = false;
-        let verdict = self.verdict.take();
-        let end = self.as_end(verdict);
-        let (taken, now) = self.queue.finish_and_take(end)?;
+        let end = self.as_end(self.verdict);
+        self.verdict = None;
         // In place: the queue's count of references lies where all workers would meet.
-        let Taken { key, ticket, failures, priority, reasons, waited: _ } = taken;
-        (self.key, self.ticket, self.failures) = (key, ticket, failures);
-        (self.priority, self.reasons, self.taken) = (priority, reasons, now);
+        if !self.queue.finish_and_take(end, &mut self.taken) {
+            return None;
+        }
         self.open = true;
         Some(self)
     }
@@ -161,9 +146,9 @@ impl<T: Hash + Eq + Clone> Work<T> {
                 self.queue.retried
             }
             // This turn was none.
-            Verdict::Hold(_) => self.reasons,
+            Verdict::Hold(_) => self.taken.reasons,
         };
-        End { ticket: self.ticket, verdict, reasons }
+        End { ticket: self.taken.ticket, verdict, reasons }
     }
 }
 
@@ -178,6 +163,6 @@ impl<T: Hash + Eq + Clone> Drop for Work<T> {
 
 impl<T: Hash + Eq + Clone + fmt::Debug> fmt::Debug for Work<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Work").field("key", &self.key).field("failures", &self.failures).finish()
+        f.debug_struct("Work").field("key", self.key()).field("failures", &self.failures()).finish()
     }
 }

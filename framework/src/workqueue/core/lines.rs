@@ -119,6 +119,11 @@ impl Lines {
         may_fail: bool,
         now: Nanos,
     ) -> Option<Ticket> {
+        if let [line] = &mut self.lines[..] {
+            // Nobody is passed over.
+            line.first(slots, may_fail)?;
+            return line.pop(may_fail);
+        }
         let mut first = None;
         let mut aged: Option<(u64, usize)> = None;
         for (at, line) in self.lines.iter_mut().enumerate().filter(|(_, line)| line.live > 0) {
@@ -170,6 +175,7 @@ impl Line {
     }
 
     /// The first place whose key can be taken.
+    #[inline]
     fn first<T>(&mut self, slots: &mut Slots<T>, may_fail: bool) -> Option<Place> {
         self.tidy_front(slots);
         if self.failing.is_empty() {
@@ -185,6 +191,7 @@ impl Line {
     }
 
     /// Takes out what [`first`](Self::first) found.
+    #[inline]
     fn pop(&mut self, may_fail: bool) -> Option<Ticket> {
         self.live -= 1;
         if self.failing.is_empty() {
@@ -200,6 +207,7 @@ impl Line {
 
     /// Passes over places at the front of the healthy lane whose key cannot be taken from there: it
     /// is still in work, its work failed, or it has another place.
+    #[inline]
     fn tidy_front<T>(&mut self, slots: &mut Slots<T>) {
         if self.healthy.has_overdue() {
             self.healthy.drop_outdated(|place| is_live(slots, place));

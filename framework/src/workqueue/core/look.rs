@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::slot::{Again, Nanos, Place, Slot, nanos};
+use super::slot::{Again, Nanos, Place, Slot};
 use super::slots::Ticket;
 use super::{Core, QueueCounts};
 use crate::workqueue::meter::{News, Tally};
@@ -53,9 +53,9 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// When the work in progress began.
-    pub(in crate::workqueue) fn in_work(&self) -> impl Iterator<Item = Duration> + '_ {
+    pub(in crate::workqueue) fn in_work(&self) -> impl Iterator<Item = Nanos> + '_ {
         self.in_work.iter().filter_map(|ticket| match self.slots.get(*ticket).place {
-            Place::Working { since, .. } => Some(Duration::from_nanos(since)),
+            Place::Working { since, .. } => Some(since),
             _ => None,
         })
     }
@@ -72,7 +72,7 @@ impl<T: Eq + Clone> Core<T> {
 
     /// At most `limit` keys: in work, ready, backing off, delayed; in each place by priority, then
     /// the longest there or the next due first.
-    pub(in crate::workqueue) fn describe(&self, limit: usize, now: Duration) -> Vec<KeyState<T>> {
+    pub(in crate::workqueue) fn describe(&self, limit: usize, now: Nanos) -> Vec<KeyState<T>> {
         let mut first: BinaryHeap<Rank> = BinaryHeap::new();
         for (ticket, slot) in self.slots.iter() {
             let Some(rank) = rank(ticket, slot) else { continue };
@@ -82,7 +82,6 @@ impl<T: Eq + Clone> Core<T> {
                 *last = rank;
             }
         }
-        let now = nanos(now);
         let ranked = first.into_sorted_vec().into_iter();
         ranked.filter_map(|(place, .., ticket)| self.state(place, ticket, now)).collect()
     }

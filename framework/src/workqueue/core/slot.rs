@@ -6,10 +6,10 @@ use super::Verdict;
 use crate::workqueue::{Priority, RetryPolicy};
 
 /// A time since the queue was made, in nanoseconds; it ends after 584 years.
-pub(super) type Nanos = u64;
+pub(in crate::workqueue) type Nanos = u64;
 
-pub(super) fn nanos(time: Duration) -> Nanos {
-    Nanos::try_from(time.as_nanos()).unwrap_or(Nanos::MAX)
+pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
+    time.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(time.subsec_nanos()))
 }
 
 #[derive(Debug)]

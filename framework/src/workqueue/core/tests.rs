@@ -18,7 +18,7 @@ fn hash_of(key: u64) -> u64 {
 
 impl<T: Copy + Eq + Into<u64>> Core<T> {
     fn add(&mut self, key: T, adding: Adding, now: Duration) {
-        self.add_hashed((hash_of(key.into()), key), adding, now);
+        self.add_hashed((hash_of(key.into()), key), adding, nanos(now));
     }
 }
 
@@ -41,13 +41,13 @@ fn core(workers: usize) -> Core<u8> {
 }
 
 fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
-    core.promote(now);
-    core.take(now).map(|taken| taken.key)
+    core.promote(nanos(now));
+    core.take(nanos(now)).map(|taken| taken.key)
 }
 
 fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Option<Finished<u8>> {
     let ticket = core.slots.find(&key, hash_of(key.into()))?;
-    core.finish(ticket, verdict, BACK, now)
+    core.finish(ticket, verdict, BACK, nanos(now))
 }
 
 fn retry_in(end: Option<Finished<u8>>) -> Option<Duration> {
@@ -121,14 +121,14 @@ fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
     let mut queue = Core::new(1, RetryPolicy::at_most(1), AGEING);
     let fail = Verdict::Retry { draw: 1.0 };
     queue.plain(1_u8, at(0));
-    queue.take(at(0));
+    queue.take(nanos(at(0)));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, at(0))), Some(at(5)));
-    queue.promote(SECOND);
-    queue.take(SECOND);
+    queue.promote(nanos(SECOND));
+    queue.take(nanos(SECOND));
     assert_eq!(retry_in(finish(&mut queue, 1, fail, SECOND)), None);
     assert_eq!(queue.counts(), QueueCounts::default());
     queue.plain(1, SECOND);
-    assert_eq!(queue.take(SECOND).map(|taken| taken.failures), Some(0));
+    assert_eq!(queue.take(nanos(SECOND)).map(|taken| taken.failures), Some(0));
 }
 
 #[test]
@@ -447,7 +447,7 @@ proptest! {
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
             // As the shell does before each step.
-            queue.promote(now);
+            queue.promote(nanos(now));
             naive.promote(now);
             match step {
                 Step::Add(key, adding) => {
@@ -455,7 +455,7 @@ proptest! {
                     naive.add(key, adding, now);
                 }
                 Step::Take => {
-                    let taken = queue.take(now);
+                    let taken = queue.take(nanos(now));
                     let taken = taken.map(|taken| (taken.key, taken.priority, taken.reasons));
                     prop_assert_eq!(taken, naive.take(now));
                     if let Some((key, ..)) = taken {
@@ -475,7 +475,7 @@ proptest! {
                 Step::Finish(..) => {}
                 Step::Pass(ms) => {
                     now += at(ms);
-                    queue.promote(now);
+                    queue.promote(nanos(now));
                     naive.promote(now);
                 }
             }

@@ -67,28 +67,28 @@ fn a_key_that_waits_for_its_time_takes_the_highest_priority_and_the_earliest_tim
 fn what_is_asked_for_in_work_holds_for_the_next_turn() {
     let mut queue = core(8);
     queue.add(1, LIVE.reasons(0b001), at(0));
-    let taken = queue.take(at(0)).expect("ready");
+    let taken = queue.take(nanos(at(0))).expect("ready");
     assert_eq!((taken.priority, taken.reasons), (Priority::NORMAL, 0b001));
     queue.add(1, LOW.reasons(0b010), at(0));
     queue.add(1, LOW.reasons(0b100), at(0));
     finish(&mut queue, 1, Verdict::Done, at(0));
-    let taken = queue.take(at(0)).expect("added again");
+    let taken = queue.take(nanos(at(0))).expect("added again");
     assert_eq!((taken.priority, taken.reasons), (Priority::LOW, 0b110));
     finish(&mut queue, 1, Verdict::Done, at(0));
     queue.add(1, LIVE, at(0));
-    assert_eq!(queue.take(at(0)).map(|taken| taken.reasons), Some(0), "they are over");
+    assert_eq!(queue.take(nanos(at(0))).map(|taken| taken.reasons), Some(0), "they are over");
 }
 
 #[test]
 fn a_failure_in_work_lifts_what_was_asked_for_to_its_own_priority() {
     let mut queue = core(8);
     queue.add(1, LIVE, at(0));
-    queue.take(at(0));
+    queue.take(nanos(at(0)));
     queue.add(1, LOW.reasons(1), at(0));
     queue.add(2, LOW, at(0));
     queue.add(3, LIVE, at(0));
     finish(&mut queue, 1, Verdict::Retry { draw: 1.0 }, at(0));
-    let mut taken = std::iter::from_fn(|| queue.take(at(0)));
+    let mut taken = std::iter::from_fn(|| queue.take(nanos(at(0))));
     assert_eq!(taken.next().map(|taken| taken.key), Some(3));
     let again = taken.next().expect("two more");
     assert_eq!((again.key, again.priority, again.reasons), (1, Priority::NORMAL, 1 | BACK));
@@ -139,10 +139,10 @@ fn failing_keys_hold_their_share_whatever_their_priority() {
 fn a_key_that_was_held_back_keeps_its_reasons_and_its_priority() {
     let mut queue = core(1);
     queue.add(1, LOW.reasons(6), at(0));
-    let taken = queue.take(at(0)).expect("ready");
-    queue.finish(taken.ticket, Verdict::Hold(at(5)), taken.reasons, at(0));
-    queue.promote(at(5));
-    let taken = queue.take(at(5)).expect("due");
+    let taken = queue.take(nanos(at(0))).expect("ready");
+    queue.finish(taken.ticket, Verdict::Hold(at(5)), taken.reasons, nanos(at(0)));
+    queue.promote(nanos(at(5)));
+    let taken = queue.take(nanos(at(5))).expect("due");
     assert_eq!((taken.reasons, taken.priority), (6, Priority::LOW));
 }
 
@@ -173,7 +173,7 @@ fn what_is_in_the_queue_is_listed_by_place_and_turn() {
     queue.add(5, LIVE.after(at(9)), at(1));
     queue.add(6, LIVE.after(at(8)), at(1));
     queue.add(1, LIVE.reasons(4), at(1));
-    let told = queue.describe(9, at(3));
+    let told = queue.describe(9, nanos(at(3)));
     let order: Vec<_> = told.iter().map(|state| (state.key, state.place)).collect();
     let places =
         [(1, Working), (4, Queued), (3, Queued), (2, BackingOff), (6, Delayed), (5, Delayed)];
@@ -182,6 +182,6 @@ fn what_is_in_the_queue_is_listed_by_place_and_turn() {
     assert_eq!((working.again, working.reasons, working.age), (true, 4, Some(at(3))));
     assert_eq!((low.priority, low.reasons, low.age), (Priority::LOW, 1, Some(at(2))));
     assert_eq!((failed.failures, failed.due_in, failed.reasons), (1, Some(at(2)), BACK));
-    assert_eq!(queue.describe(2, at(3))[..], told[..2]);
-    assert!(queue.describe(0, at(3)).is_empty());
+    assert_eq!(queue.describe(2, nanos(at(3)))[..], told[..2]);
+    assert!(queue.describe(0, nanos(at(3))).is_empty());
 }
