@@ -423,8 +423,17 @@ impl<T> Shared<T> {
 
 impl<T> Drop for Shared<T> {
     fn drop(&mut self) {
-        // What nobody has read yet counts nevertheless.
-        self.tell_news();
+        // What nobody has read yet counts nevertheless; the keys that were ready are no more.
+        self.meter.tell(|| {
+            let mut inside = self.inside.lock();
+            let tally = inside.tally.take();
+            let mut news = inside.core.news(tally);
+            news.depths.iter_mut().for_each(|(_, ready)| *ready = 0);
+            news
+        });
+        if self.meter.tells_of_work() {
+            self.meter.running(Duration::ZERO, Duration::ZERO);
+        }
     }
 }
 
