@@ -71,7 +71,13 @@ impl Pump for Resync {
         Box::pin(async move {
             let (width, parts) = self.parts();
             let hasher = FixedState::with_seed(run.seams.entropy.next_u64());
-            for part in (0..parts).cycle() {
+            // All objects have just been looked at: the first part can wait for the end of the period. So
+            // the queue is empty after the first reconciles, and gives back what it took up for them.
+            let is_divided = parts > 1;
+            if is_divided {
+                run.seams.clock.sleep(width).await;
+            }
+            for part in (0..parts).cycle().skip(usize::from(is_divided)) {
                 let place = |key: &ObjectKey| {
                     hasher.hash_one((key.cluster(), key.namespace(), key.name())) % parts
                 };
