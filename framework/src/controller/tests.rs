@@ -214,7 +214,7 @@ impl World {
         informers.synced().await;
         let run = ControllerRun {
             client: self.client.clone(),
-            informers,
+            informers: informers.clone(),
             stop: stop.clone(),
             drain: Duration::from_secs(25),
         };
@@ -223,7 +223,7 @@ impl World {
             async move { handle.run(run).await }
         });
         let watched = Watched(Arc::clone(&handle));
-        Running { handle, stop, work, watched }
+        Running { handle, stop, work, watched, informers }
     }
 
     async fn create(&self, name: &str, host: &str) -> Site {
@@ -263,6 +263,7 @@ struct Running {
     stop: CancellationToken,
     work: JoinHandle<bool>,
     watched: Watched,
+    informers: InformerRegistry,
 }
 
 /// Fails the test whose controller reconciles without end, however the test ends.

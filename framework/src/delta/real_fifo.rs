@@ -228,7 +228,7 @@ impl<K: Ord + Clone + fmt::Debug, T: Clone> RealFifo<K, T> {
     fn relist(&mut self, is_whole: bool, version: &Arc<str>) -> bool {
         let before = self.hollow().find_map(|delta| match delta {
             RealDelta::ReplacedAll { is_whole: was_whole, resource_version, .. }
-                if *was_whole || !is_whole =>
+                if *was_whole == is_whole =>
             {
                 Some(resource_version)
             }

@@ -71,6 +71,8 @@ pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
             Ok((stream, _)) => {
                 connections.make_room().await;
                 connections.add(stream, &endpoints);
+                // It is looked at before it could have to go for another.
+                tokio::task::yield_now().await;
             }
             Err(error) => {
                 // Out of file descriptors, most likely: waiting is all that helps.
@@ -97,18 +99,18 @@ struct Connection {
 impl Connections {
     /// Comes back when fewer than [`CONNECTIONS`] are open. Cancel safe.
     async fn make_room(&mut self) {
-        while self.tasks.try_join_next().is_some() {}
-        self.open.retain(|connection| !connection.task.is_finished());
-        if self.open.len() < CONNECTIONS {
-            return;
-        }
-        let is_idle = |connection: &Connection| !connection.is_asked.load(Ordering::Relaxed);
-        if let Some(idle) = self.open.iter().position(is_idle).and_then(|at| self.open.remove(at)) {
-            idle.task.abort();
-        } else {
-            // Each has a deadline.
-            self.tasks.join_next().await;
+        loop {
+            while self.tasks.try_join_next().is_some() {}
             self.open.retain(|connection| !connection.task.is_finished());
+            if self.open.len() < CONNECTIONS {
+                return;
+            }
+            let is_idle = |connection: &Connection| !connection.is_asked.load(Ordering::Relaxed);
+            match self.open.iter().position(is_idle).and_then(|at| self.open.remove(at)) {
+                Some(idle) => idle.task.abort(),
+                // Each has a deadline.
+                None => drop(self.tasks.join_next().await),
+            }
         }
     }
 

@@ -8,26 +8,30 @@ use crate::sync::Mutex;
 #[derive(Default)]
 pub(crate) struct Feeders(Mutex<BTreeMap<Vec<String>, Feeder>>);
 
-#[derive(Clone, Copy)]
 struct Feeder {
     owner: usize,
+    /// The name that it asked for.
+    wanted: String,
     count: usize,
 }
 
 impl Feeders {
-    /// `owner` feeds the series with these labels, as often as it likes; when they are another's, those
-    /// of the first free number: `Pod #2`.
+    /// `owner` feeds the series with these labels, as often as it asks for the same; when they are
+    /// another's, those of the first free number: `Pod #2`.
     pub(crate) fn enter(&self, owner: usize, labels: &mut [String]) {
         let mut feeders = self.0.lock();
         let name = labels.first().cloned().unwrap_or_default();
         let mut number = 1_u32;
-        while feeders.get(&*labels).is_some_and(|feeder| feeder.owner != owner)
+        while feeders
+            .get(&*labels)
+            .is_some_and(|feeder| (feeder.owner, &feeder.wanted) != (owner, &name))
             && let Some(first) = labels.first_mut()
         {
             number += 1;
             *first = format!("{name} #{number}");
         }
-        feeders.entry(labels.to_vec()).or_insert(Feeder { owner, count: 0 }).count += 1;
+        let feeder = Feeder { owner, wanted: name, count: 0 };
+        feeders.entry(labels.to_vec()).or_insert(feeder).count += 1;
     }
 
     /// Undoes one [`enter`](Self::enter). Was it the last? Then `forget` is called, before anybody else
@@ -65,5 +69,16 @@ mod tests {
         let mut labels = ["Pod".to_owned(), "pods".to_owned()];
         feeders.enter(2, &mut labels);
         assert_eq!(labels[0], "Pod");
+    }
+
+    #[test]
+    fn a_name_that_has_a_number_already_is_not_that_of_one_that_got_it() {
+        let feeders = Feeders::default();
+        let given = [(1, "Pod"), (2, "Pod"), (2, "Pod #2"), (2, "Pod")].map(|(owner, name)| {
+            let mut labels = [name.to_owned()];
+            feeders.enter(owner, &mut labels);
+            labels[0].clone()
+        });
+        assert_eq!(given, ["Pod", "Pod #2", "Pod #2 #2", "Pod #2"]);
     }
 }

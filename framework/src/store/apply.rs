@@ -262,7 +262,6 @@ impl State {
     fn settle(&mut self, mark: &Mark) {
         let namespace = mark.namespace.as_deref();
         let within = |key: &ObjectKey| namespace.is_none() || key.namespace() == namespace;
-        self.reach(mark);
         let is_newer = order(&mark.resource_version, &self.version).is_none_or(Ordering::is_gt);
         if is_newer || mark.what == Milestone::NewEpoch {
             self.version = Arc::clone(&mark.resource_version);

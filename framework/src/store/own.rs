@@ -20,6 +20,9 @@ const OWN_WRITE_KEPT: Duration = Duration::from_secs(1260);
 /// Writes that are remembered are looked through for those that are over this often.
 const PRUNED_EVERY: Duration = Duration::from_secs(10);
 
+/// So many own deletions at one key are remembered.
+const DELETIONS: usize = 4;
+
 #[derive(Debug)]
 struct Own {
     state: Written,
@@ -47,14 +50,20 @@ enum Written {
 
 /// An own deletion.
 struct Gone {
-    uid: Box<str>,
+    /// The last few that were deleted, the newest last.
+    uids: Vec<Box<str>>,
     /// The last version of the deleted object that anybody knew. What was there before is gone, too.
     until: Box<str>,
 }
 
 impl Gone {
+    /// Is it the object of that uid that is gone?
+    fn was(&self, uid: &str) -> bool {
+        self.uids.iter().any(|gone| **gone == *uid)
+    }
+
     fn hides(&self, object: &Object) -> bool {
-        *self.uid == *object.head().uid()
+        self.was(object.head().uid())
             || order(object.version(), &self.until).is_some_and(Ordering::is_le)
     }
 }
@@ -63,7 +72,7 @@ impl std::fmt::Debug for Written {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Object(object) => write!(f, "{}@{}", object.key(), object.version()),
-            Self::Gone(gone) => write!(f, "gone {}@{}", gone.uid, gone.until),
+            Self::Gone(gone) => write!(f, "gone {:?}@{}", gone.uids, gone.until),
         }
     }
 }
@@ -180,7 +189,15 @@ impl Overlay {
     ) {
         self.prune(now);
         let Some(until) = self.last_known(key, uid, seen, now) else { return };
-        let state = Written::Gone(Gone { uid: uid.into(), until });
+        let mut uids = match self.writes.get(key).map(|own| &own.state) {
+            Some(Written::Gone(gone)) => gone.uids.clone(),
+            _ => Vec::new(),
+        };
+        uids.push(uid.into());
+        if uids.len() > DELETIONS {
+            uids.remove(0);
+        }
+        let state = Written::Gone(Gone { uids, until });
         self.remove(key);
         self.writes.insert(key.clone(), Own { state, at: now, terms: Vec::new() });
     }
@@ -194,17 +211,18 @@ impl Overlay {
         now: Instant,
     ) -> Option<Box<str>> {
         let seen = seen.filter(|seen| seen.head().uid() == uid);
-        let own = self.writes.get(key).filter(|own| now < own.at + OWN_WRITE_VALID);
-        let version = match own.map(|own| &own.state) {
-            None => seen?.version(),
-            Some(Written::Object(own)) if own.head().uid() == uid => own.version(),
+        let own = self.writes.get(key);
+        let version = match own.map(|own| (&own.state, now < own.at + OWN_WRITE_VALID)) {
+            // Also one that readers are not shown any more.
+            Some((Written::Object(own), _)) if own.head().uid() == uid => own.version(),
             // A successor of the deleted object: it hides that already.
-            Some(Written::Object(_)) => return None,
-            Some(Written::Gone(gone)) => match seen {
+            Some((Written::Object(_), true)) => return None,
+            Some((Written::Gone(gone), true)) => match seen {
                 Some(seen) if gone.hides(seen) => return None,
                 Some(seen) => seen.version(),
                 None => &gone.until,
             },
+            _ => seen?.version(),
         };
         Some(version.into())
     }
@@ -272,7 +290,7 @@ impl Overlay {
             },
             // Not that of an object that was there before.
             Some(Written::Gone(gone)) => {
-                *gone.uid == *uid || order(version, &gone.until).is_none_or(Ordering::is_gt)
+                gone.was(uid) || order(version, &gone.until).is_none_or(Ordering::is_gt)
             }
             None => false,
         };

@@ -1,10 +1,9 @@
 //! What the store's lock protects.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
 
-use super::apply::{Mark, Milestone, Sighting};
+use super::apply::{Mark, Sighting};
 use super::groups::Groups;
 use super::hash::{Hash, Hasher};
 use super::moment::Moment;
@@ -35,8 +34,6 @@ pub(super) struct State {
     pub(super) membership: u64,
     /// The newest version up to which everything was applied; empty before the first list.
     pub(super) version: Arc<str>,
-    /// By scope: everything up to this version was told, what was deleted before it included.
-    reached: BTreeMap<Option<Arc<str>>, Arc<str>>,
     /// Snapshots that somebody holds.
     moments: Vec<Weak<Moment>>,
     hasher: Hasher,
@@ -56,7 +53,6 @@ impl State {
             resident: 0,
             membership: 0,
             version: Arc::default(),
-            reached: BTreeMap::new(),
             moments: Vec::new(),
             hasher,
         }
@@ -64,36 +60,11 @@ impl State {
 
     /// Has the watch shown this state, or that it is no more?
     pub(super) fn is_over(&self, object: &Object) -> bool {
-        let key = object.key();
-        let told_by = |version: &str| order(object.version(), version).is_some_and(Ordering::is_le);
-        match self.slots.get(parts(key)) {
-            Some(slot) => told_by(slot.object.version()) || self.tombstones.covers(object),
-            None => {
-                let scope = |namespace| self.reached.get(&namespace);
-                let reached = scope(None).or_else(|| scope(key.namespace().map(Arc::from)));
-                reached.is_some_and(|reached| told_by(reached)) || self.tombstones.covers(object)
-            }
-        }
-    }
-
-    /// Keeps what a mark says of its scope: see `reached`.
-    pub(super) fn reach(&mut self, mark: &Mark) {
-        let version = &mark.resource_version;
-        match mark.what {
-            Milestone::Listed => {
-                self.reached.insert(mark.namespace.clone(), Arc::clone(version));
-            }
-            Milestone::Reached => {
-                if let Some(reached) = self.reached.get_mut(&mark.namespace)
-                    && order(version, reached).is_some_and(Ordering::is_gt)
-                {
-                    *reached = Arc::clone(version);
-                }
-            }
-            Milestone::ListedInPart | Milestone::Absent | Milestone::NewEpoch => {
-                self.reached.remove(&mark.namespace);
-            }
-        }
+        let slot = self.slots.get(parts(object.key()));
+        let is_seen = slot.is_some_and(|slot| {
+            order(object.version(), slot.object.version()).is_some_and(Ordering::is_le)
+        });
+        is_seen || self.tombstones.covers(object)
     }
 
     /// Puts an object at a key that has none.

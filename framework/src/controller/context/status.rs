@@ -133,7 +133,8 @@ impl<C: Reconciler> Context<C> {
                 "status": difference,
             });
             let api = self.own_api();
-            match api.patch(self.key.name(), Patch::Merge(body)).status().answered().await {
+            let write = api.patch(self.key.name(), Patch::Merge(body)).status();
+            match self.answered(write).await {
                 Ok((object, answer)) => {
                     *self.latest.lock() = self.known(&object)?;
                     self.wrote_own(version, &object, &answer);

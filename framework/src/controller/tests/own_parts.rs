@@ -1,8 +1,10 @@
 //! What a reconcile wrote is seen whole in caches that keep a part.
 
 use super::*;
+use crate::informer::CacheOptions;
 use crate::rbac::{Can, verbs};
 use crate::resource::Selector;
+use crate::store::Representation;
 
 /// A config map without its labels, and without what an index is on.
 #[derive(crate::Projection, Clone, Debug)]
@@ -32,6 +34,7 @@ struct Zoned {
 }
 
 impl Can<verbs::Create, ConfigMap> for Zoned {}
+impl Can<verbs::Delete, ConfigMap> for Zoned {}
 impl Can<verbs::Patch, ConfigMap> for Zoned {}
 impl Can<verbs::Patch, Bare> for Zoned {}
 impl Can<verbs::Patch, Needy> for Zoned {}
@@ -78,6 +81,8 @@ impl Reconciler for Zoned {
                 drop(cx.patch::<ConfigMap>("one", patch(json!({ "team": null }), "z2")).await?);
             }
             "part" => drop(cx.patch::<Bare>("one", patch(json!({ "team": "blue" }), "z2")).await?),
+            "wait" => {}
+            "delete" => cx.delete::<ConfigMap>("two").await?,
             "unreadable" => {
                 let patched = cx.patch::<Needy>("one", patch(json!({ "team": "blue" }), "z2"));
                 patched.await.expect_err("it was executed, and has no such field");
@@ -123,4 +128,28 @@ async fn g_c8_what_a_projection_skips_is_as_the_api_server_answered_a_write_thro
 #[tokio::test(start_paused = true)]
 async fn g_c8_a_write_whose_answer_does_not_decode_is_shown_all_the_same() {
     assert_eq!(run(&["unreadable"]).await, [BEFORE, "z2:one blue:one whole blue:one"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn g_c8_a_cache_of_other_options_is_shown_own_writes_and_deletions() {
+    let world = World::start().await;
+    world.maps().create(&map("one", "z1", "red")).await.expect("created");
+    let script = vec!["wait", "create", "wait", "wait", "delete"];
+    let zoned = Zoned { script: Arc::new(script), ..Zoned::default() };
+    let wiring = Wiring::<Zoned>::new().watches::<ConfigMap>(|_| Vec::new()).index(ZONE);
+    let running = world.start_only(wiring.build(zoned)).await;
+    let options = CacheOptions::default().representation(Representation::Metadata);
+    let beside = running.informers.informer_with::<ConfigMap>(options);
+    beside.synced().await.expect("it runs");
+    world.server.faults().pause_watches("configmaps");
+    let (key, mut seen) = (ObjectKey::new(Some("shop"), "two"), Vec::new());
+    for _ in 0..100 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        let is_there = beside.store().get(&key).is_some();
+        if seen.last() != Some(&is_there) {
+            seen.push(is_there);
+        }
+    }
+    assert_eq!(seen, [false, true, false]);
+    running.stop().await;
 }
