@@ -3,6 +3,7 @@
 //! The objects are spread over the period by their names, so that a million of them are a trickle and
 //! not a burst, and they are of low priority: what changes goes first. Nothing is kept per object but
 //! its place in the queue, for one part of the period. Objects that a predicate keeps out are left out.
+//! When a run begins all have just been looked at, so the first part's turn is after the first period.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
