@@ -4,6 +4,7 @@
 //! and logs only.
 
 mod failing;
+mod streak;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -12,11 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use tokio::task::coop::{consume_budget, has_budget_remaining};
+use tokio::task::yield_now;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use self::streak::{Polls, Streak};
 use super::debounce::Quiet;
 use super::echoes::Concluded;
 use super::last::LastErrors;
@@ -108,9 +110,15 @@ enum End {
 impl Worker {
     /// Works until the controller stops; a step that runs then is finished.
     pub(super) async fn run(self) {
+        let polls = Polls::default();
+        polls.count(self.work(&polls)).await;
+    }
+
+    async fn work(&self, polls: &Polls) {
         let ids = self.seams.entropy.next_u64();
         let mut turns = 0_u64;
         let mut next = self.next().await;
+        let mut streak = Streak::new(polls, self.seams.clock.now());
         while let Some(work) = next {
             let reasons = match self.waking.ask(work.key(), work.reasons(), work.taken()) {
                 Quiet::Now(reasons) => reasons,
@@ -129,21 +137,28 @@ impl Worker {
                 reconcile_id = format_args!("{:016x}", reconcile_id(ids, turns)),
                 reasons = %self.waking.named(reasons),
             );
-            let left = self.turn(work, reasons).instrument(span).await;
-            next = self.follow(left).await;
+            let (left, now) = self.turn(work, reasons).instrument(span).await;
+            next = self.follow(left, streak.goes_on(now), now).await;
         }
     }
 
-    /// The next key after a turn, which may have left the end of its work to this: one pass through the
-    /// queue's lock is enough for both.
-    async fn follow(&self, left: Option<Work<ObjectKey>>) -> Option<Work<ObjectKey>> {
-        // Reconciles that never wait must not keep other tasks from running; and who makes way holds no
-        // key meanwhile.
-        let goes_on = has_budget_remaining() && !self.stop.is_cancelled();
-        let left = left.filter(|_| goes_on);
-        consume_budget().await;
+    /// The next key after a turn, which ended `now` and may have left the end of its work to this: one pass
+    /// through the queue's lock is enough for both.
+    async fn follow(
+        &self,
+        left: Option<Work<ObjectKey>>,
+        goes_on: bool,
+        now: Instant,
+    ) -> Option<Work<ObjectKey>> {
+        if !goes_on {
+            // Who makes way holds no key meanwhile.
+            drop(left);
+            yield_now().await;
+            return self.next().await;
+        }
+        let left = left.filter(|_| !self.stop.is_cancelled());
         let Some(work) = left else { return self.next().await };
-        match work.next() {
+        match work.next(now) {
             Some(work) => Some(work),
             None => self.wait().await,
         }
@@ -169,18 +184,23 @@ impl Worker {
         }
     }
 
-    /// One turn of a key. Returns its work if that is still to be ended, with a verdict.
-    async fn turn(&self, work: Work<ObjectKey>, mut reasons: u64) -> Option<Work<ObjectKey>> {
+    /// One turn of a key. Returns its work if that is still to be ended, with a verdict; and the time.
+    async fn turn(
+        &self,
+        work: Work<ObjectKey>,
+        mut reasons: u64,
+    ) -> (Option<Work<ObjectKey>>, Instant) {
         let started = work.taken();
         if let Some((again_in, has_failed)) = self.left_by_us(reasons, work.key(), started) {
             // Its own write was told by the watch before it was answered.
-            return match again_in {
+            let left = match again_in {
                 Some(delay) if has_failed => {
                     work.retry_after(delay);
                     None
                 }
                 _ => Some(work.succeeded(again_in)),
             };
+            return (left, started);
         }
         match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
             Leave::Go => {}
@@ -194,7 +214,7 @@ impl Worker {
             }
             Leave::Wait(delay) => {
                 work.because(reasons).hold(delay);
-                return None;
+                return (None, started);
             }
         }
         // A burst's reasons are known here alone: a turn that comes back must not lose them.
@@ -203,7 +223,8 @@ impl Worker {
         let turn = self.a_turn(&work, reasons);
         let about = turn.cancel.clone();
         let end = self.guarded(work.key(), turn, started).await;
-        let took = self.seams.clock.now().saturating_duration_since(started);
+        let now = self.seams.clock.now();
+        let took = now.saturating_duration_since(started);
         self.reconciles.fetch_add(1, Ordering::Relaxed);
         let (ended, left) = match end {
             End::Outcome(Outcome::Failed(failure)) => {
@@ -222,7 +243,7 @@ impl Worker {
         };
         drop(busy);
         self.meter.ended(ended, took);
-        left
+        (left, now)
     }
 
     /// Is there no reason for this turn but what the last reconcile wrote? Then what is left of the time

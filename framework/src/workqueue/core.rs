@@ -60,6 +60,12 @@ pub(super) enum Verdict {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken<T> {
     pub(super) key: T,
+    pub(super) facts: Facts,
+}
+
+/// What is known of a key that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Facts {
     /// To be shown when the work ends.
     pub(super) ticket: Ticket,
     /// Failures in a row so far.
@@ -260,15 +266,36 @@ impl<T: Eq + Clone> Core<T> {
 
     /// The key whose turn it is. Keys that keep failing are passed over while they hold their share
     /// of the workers.
-    #[inline(always)]
+    #[inline]
     pub(super) fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
+        let ticket = self.next(now)?;
+        let (key, facts) = self.begin(ticket, now)?;
+        Some(Taken { key, facts })
+    }
+
+    /// [`take`](Self::take) into a hand; what it held is returned, to be dropped outside of locks.
+    #[inline]
+    pub(super) fn take_into(&mut self, hand: &mut Taken<T>, now: Nanos) -> Option<T> {
+        let ticket = self.next(now)?;
+        let (key, facts) = self.begin(ticket, now)?;
+        hand.facts = facts;
+        Some(std::mem::replace(&mut hand.key, key))
+    }
+
+    #[inline]
+    fn next(&mut self, now: Nanos) -> Option<Ticket> {
         if self.eligible() == 0 {
             return None;
         }
         let may_fail = self.failing_in_work < self.failing_limit;
-        let ticket = self.lines.take(&mut self.slots, may_fail, now)?;
-        let key = self.slots.key(ticket)?.clone();
-        let slot = self.slots.get_mut(ticket);
+        self.lines.take(&mut self.slots, may_fail, now)
+    }
+
+    /// A key's work begins.
+    #[inline(always)]
+    fn begin(&mut self, ticket: Ticket, now: Nanos) -> Option<(T, Facts)> {
+        let (key, slot) = self.slots.entry_mut(ticket);
+        let key = key?.clone();
         let since = match slot.place {
             Place::Ready { since, .. } => since,
             _ => now,
@@ -276,18 +303,18 @@ impl<T: Eq + Clone> Core<T> {
         let spot = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
         slot.place = Place::Working { since: now, spot, again: Again::No };
         slot.held = false;
-        self.lines.count(slot.priority, slot.failing, false);
-        self.failing_in_work += usize::from(slot.failing);
-        self.in_work.push(ticket);
-        let (failures, priority) = (slot.failures, slot.priority);
+        let (failures, priority, failing) = (slot.failures, slot.priority, slot.failing);
         let reasons = std::mem::take(&mut slot.reasons);
+        self.lines.count(priority, failing, false);
+        self.failing_in_work += usize::from(failing);
+        self.in_work.push(ticket);
         let waited = now.saturating_sub(since);
-        Some(Taken { key, ticket, failures, priority, reasons, at: now, waited })
+        Some((key, Facts { ticket, failures, priority, reasons, at: now, waited }))
     }
 
     /// Ends the work on a key; `reasons` are for its next turn, if the verdict leads to one. `None`
     /// when it was not in work.
-    #[inline(always)]
+    #[inline]
     pub(super) fn finish(
         &mut self,
         ticket: Ticket,
@@ -297,6 +324,12 @@ impl<T: Eq + Clone> Core<T> {
     ) -> Option<Finished<T>> {
         let slot = self.slots.get_mut(ticket);
         let Place::Working { since, spot, again } = slot.place else { return None };
+        if let (Verdict::Done, Again::No, false) = (verdict, again, slot.failing) {
+            // Nearly every turn; the rest would come to the same.
+            self.leave_work(spot);
+            let rested = self.slots.leave(ticket);
+            return Some(Finished { worked: now.saturating_sub(since), retry: None, rested });
+        }
         self.failing_in_work -= usize::from(slot.failing);
         let delay = judge(self.policy, slot, verdict);
         let retry = delay.filter(|_| slot.failing && !slot.held);

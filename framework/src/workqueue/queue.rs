@@ -299,8 +299,13 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
 }
 
 impl<T: Hash + Eq + Clone> Shared<T> {
-    fn now(&self) -> Nanos {
-        nanos(self.clock.now().saturating_duration_since(self.epoch))
+    pub(super) fn now(&self) -> Nanos {
+        self.at(self.clock.now())
+    }
+
+    /// A time, as the queue counts it.
+    pub(super) fn at(&self, time: Instant) -> Nanos {
+        nanos(time.saturating_duration_since(self.epoch))
     }
 
     fn alarm(&self, due: Duration) -> Alarm {
@@ -309,9 +314,13 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     /// Runs `step` on the state and wakes whom that concerns.
-    #[inline(always)]
     fn change<R>(&self, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
-        let now = self.now();
+        self.change_at(self.now(), step)
+    }
+
+    /// [`change`](Self::change), at that time.
+    #[inline(always)]
+    fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
         let mut inside = self.inside.lock();
         let before = inside.core.eligible();
         // What is due became ready before whatever happens now.
@@ -335,14 +344,12 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
     /// Ends a piece of work and takes the key whose turn it is, at one and the same time, into the same
     /// `hand`; tells whether there is one.
-    pub(super) fn finish_and_take(&self, end: End, hand: &mut Taken<T>) -> bool {
+    pub(super) fn finish_and_take(&self, end: End, hand: &mut Taken<T>, now: Nanos) -> bool {
         // Both are dropped after the lock.
         let (mut rested, mut left) = (None, None);
-        let is_closed = self.change(|inside, now| {
+        let is_closed = self.change_at(now, |inside, now| {
             rested = inside.finish(end, now).and_then(|finished| finished.rested);
-            if let Some(taken) = inside.take(now) {
-                left = Some(std::mem::replace(hand, taken).key);
-            }
+            left = inside.take_into(hand, now);
             inside.core.is_closed()
         });
         self.finished(is_closed);
@@ -377,8 +384,17 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     #[inline(always)]
     fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
         let taken = self.core.take(now)?;
-        self.tally.waited.add(taken.waited);
+        self.tally.waited.add(taken.facts.waited);
         Some(taken)
+    }
+
+    /// [`take`](Self::take) into a hand. Tells the key that it held if it holds another now; that one is to
+    /// be dropped outside of the lock.
+    #[inline]
+    fn take_into(&mut self, hand: &mut Taken<T>, now: Nanos) -> Option<T> {
+        let left = self.core.take_into(hand, now)?;
+        self.tally.waited.add(hand.facts.waited);
+        Some(left)
     }
 
     /// What it returns is to be dropped outside of the lock.

@@ -312,7 +312,7 @@ async fn done_then_next_ends_one_key_and_takes_another_in_one_step() {
     drop(work);
     assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
     let work = queue.get().await.expect("open").succeeded(Some(Duration::from_secs(1)));
-    assert!(work.next().is_none());
+    assert!(work.next(tokio::time::Instant::now()).is_none());
     assert_eq!(queue.counts(), QueueCounts { delayed: 1, ..QueueCounts::default() });
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Priority;
-use super::core::{Taken, Verdict};
+use super::core::{Nanos, Taken, Verdict};
 use super::queue::{End, Shared};
 
 /// A key in work. Give a verdict; dropped without one (a panic, a cancelled task) it is a failure.
@@ -33,30 +33,30 @@ impl<T: Hash + Eq + Clone> Work<T> {
 
     /// Failures in a row before this one.
     pub fn failures(&self) -> u32 {
-        self.taken.failures
+        self.taken.facts.failures
     }
 
     /// How urgent this turn is: the highest priority that was asked for. A verdict that brings the key
     /// back keeps it.
     pub fn priority(&self) -> Priority {
-        self.taken.priority
+        self.taken.facts.priority
     }
 
     /// Why: the [reasons](super::Adding::reasons) of all adds since the key was taken last.
     pub fn reasons(&self) -> u64 {
-        self.taken.reasons
+        self.taken.facts.reasons
     }
 
     /// What brings the key back when it is [held](Self::hold): the worker knows more reasons than the
     /// queue did.
     pub(crate) fn because(mut self, reasons: u64) -> Self {
-        self.taken.reasons = reasons;
+        self.taken.facts.reasons = reasons;
         self
     }
 
     /// When the key was taken.
     pub(crate) fn taken(&self) -> Instant {
-        self.queue.epoch + Duration::from_nanos(self.taken.at)
+        self.queue.epoch + Duration::from_nanos(self.taken.facts.at)
     }
 
     /// Success: the key rests until it is added again.
@@ -68,7 +68,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// [`try_get`](super::WorkQueue::try_get) at the same time, for half of the cost.
     pub fn done_then_next(mut self) -> Option<Self> {
         self.verdict = Some(Verdict::Done);
-        self.next()
+        let now = self.queue.now();
+        self.follow(now)
     }
 
     /// Success, which the queue is told when this is dropped or followed by the [next](Self::next) key.
@@ -77,14 +78,20 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self
     }
 
-    /// Tells the queue the verdict, and takes the next key if one is ready.
+    /// Tells the queue the verdict, and takes the next key if one is ready; at a time that was `now` a
+    /// moment ago.
+    pub(crate) fn next(self, now: Instant) -> Option<Self> {
+        let now = self.queue.at(now);
+        self.follow(now)
+    }
+
     #[inline(always)]
-    pub(crate) fn next(mut self) -> Option<Self> {
+    fn follow(mut self, now: Nanos) -> Option<Self> {
         self.open = false;
         let end = self.as_end(self.verdict);
         self.verdict = None;
         // In place: the queue's count of references lies where all workers would meet.
-        if !self.queue.finish_and_take(end, &mut self.taken) {
+        if !self.queue.finish_and_take(end, &mut self.taken, now) {
             return None;
         }
         self.open = true;
@@ -146,9 +153,9 @@ impl<T: Hash + Eq + Clone> Work<T> {
                 self.queue.retried
             }
             // This turn was none.
-            Verdict::Hold(_) => self.taken.reasons,
+            Verdict::Hold(_) => self.taken.facts.reasons,
         };
-        End { ticket: self.taken.ticket, verdict, reasons }
+        End { ticket: self.taken.facts.ticket, verdict, reasons }
     }
 }
 

@@ -64,7 +64,7 @@ func (b *base) ownQueue(adds uint64) uint64 {
 		}
 	}
 	for runs.Load() < adds {
-		time.Sleep(100 * time.Microsecond)
+		time.Sleep(time.Millisecond)
 	}
 	queue.ShutDown()
 	<-done
@@ -90,7 +90,7 @@ func oneWorker[T comparable](queue workqueue.TypedRateLimitingInterface[T]) (*at
 
 func keepNear(added uint64, runs *atomic.Uint64) {
 	for added > runs.Load()+keys/2 {
-		time.Sleep(100 * time.Microsecond)
+		time.Sleep(time.Millisecond)
 	}
 }
 

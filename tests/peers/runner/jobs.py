@@ -168,7 +168,7 @@ class Plan:
     def control(self):
         """The work queue, reconciles in flight, reconciles that fail."""
         adds, keys, due, seconds = (
-            (100_000, 50_000, 5_000, 1) if self.quick else (1_000_000, 1_000_000, 100_000, 4))
+            (100_000, 50_000, 5_000, 1) if self.quick else (2_000_000, 1_000_000, 100_000, 4))
         for column, rounds in (("compact", 3), ("go-json", 2)):
             # Delays first: what the others leave behind would be room for them.
             self.add("queue", column, rounds, "widget", 200, "cache",

@@ -72,10 +72,23 @@ impl<T> Slots<T> {
         &mut self.entries[ticket.index()].slot
     }
 
+    /// The key of that slot, unless it is free, and the slot, to change it.
+    #[inline]
+    pub(super) fn entry_mut(&mut self, ticket: Ticket) -> (Option<&T>, &mut Slot) {
+        let entry = &mut self.entries[ticket.index()];
+        (entry.key.as_ref(), &mut entry.slot)
+    }
+
     /// The turn that the key with that number has in a line; `None` also when there is no such key
     /// any more.
     pub(super) fn turn(&self, ticket: Ticket) -> Option<u64> {
-        self.entries.get(ticket.index())?.slot.turn()
+        self.find_slot(ticket)?.turn()
+    }
+
+    /// The slot of that number, if there is one still.
+    #[inline]
+    pub(super) fn find_slot(&self, ticket: Ticket) -> Option<&Slot> {
+        Some(&self.entries.get(ticket.index())?.slot)
     }
 
     /// The key whose slot that is; `None` when the slot is free.

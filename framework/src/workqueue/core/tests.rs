@@ -128,7 +128,7 @@ fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
     assert_eq!(retry_in(finish(&mut queue, 1, fail, SECOND)), None);
     assert_eq!(queue.counts(), QueueCounts::default());
     queue.plain(1, SECOND);
-    assert_eq!(queue.take(nanos(SECOND)).map(|taken| taken.failures), Some(0));
+    assert_eq!(queue.take(nanos(SECOND)).map(|taken| taken.facts.failures), Some(0));
 }
 
 #[test]
@@ -456,7 +456,7 @@ proptest! {
                 }
                 Step::Take => {
                     let taken = queue.take(nanos(now));
-                    let taken = taken.map(|taken| (taken.key, taken.priority, taken.reasons));
+                    let taken = taken.map(|taken| (taken.key, taken.facts.priority, taken.facts.reasons));
                     prop_assert_eq!(taken, naive.take(now));
                     if let Some((key, ..)) = taken {
                         prop_assert!(!in_work.contains(&key), "handed out twice");

@@ -68,15 +68,15 @@ fn what_is_asked_for_in_work_holds_for_the_next_turn() {
     let mut queue = core(8);
     queue.add(1, LIVE.reasons(0b001), at(0));
     let taken = queue.take(nanos(at(0))).expect("ready");
-    assert_eq!((taken.priority, taken.reasons), (Priority::NORMAL, 0b001));
+    assert_eq!((taken.facts.priority, taken.facts.reasons), (Priority::NORMAL, 0b001));
     queue.add(1, LOW.reasons(0b010), at(0));
     queue.add(1, LOW.reasons(0b100), at(0));
     finish(&mut queue, 1, Verdict::Done, at(0));
     let taken = queue.take(nanos(at(0))).expect("added again");
-    assert_eq!((taken.priority, taken.reasons), (Priority::LOW, 0b110));
+    assert_eq!((taken.facts.priority, taken.facts.reasons), (Priority::LOW, 0b110));
     finish(&mut queue, 1, Verdict::Done, at(0));
     queue.add(1, LIVE, at(0));
-    assert_eq!(queue.take(nanos(at(0))).map(|taken| taken.reasons), Some(0), "they are over");
+    assert_eq!(queue.take(nanos(at(0))).map(|taken| taken.facts.reasons), Some(0), "they are over");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_failure_in_work_lifts_what_was_asked_for_to_its_own_priority() {
     let mut taken = std::iter::from_fn(|| queue.take(nanos(at(0))));
     assert_eq!(taken.next().map(|taken| taken.key), Some(3));
     let again = taken.next().expect("two more");
-    assert_eq!((again.key, again.priority, again.reasons), (1, Priority::NORMAL, 1 | BACK));
+    assert_eq!((again.key, again.facts.priority, again.facts.reasons), (1, Priority::NORMAL, 1 | BACK));
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn a_key_that_was_held_back_keeps_its_reasons_and_its_priority() {
     let mut queue = core(1);
     queue.add(1, LOW.reasons(6), at(0));
     let taken = queue.take(nanos(at(0))).expect("ready");
-    queue.finish(taken.ticket, Verdict::Hold(at(5)), taken.reasons, nanos(at(0)));
+    queue.finish(taken.facts.ticket, Verdict::Hold(at(5)), taken.facts.reasons, nanos(at(0)));
     queue.promote(nanos(at(5)));
     let taken = queue.take(nanos(at(5))).expect("due");
-    assert_eq!((taken.reasons, taken.priority), (6, Priority::LOW));
+    assert_eq!((taken.facts.reasons, taken.facts.priority), (6, Priority::LOW));
 }
 
 #[test]
