@@ -116,7 +116,7 @@ impl Feed {
                 !cause.is_news || debounce.is_first(key, cause.reason.bit(), now)
             });
         }
-        self.queue.add_list(keys, |(key, cause)| (key, cause.adding()));
+        self.queue.add_each(keys.into_iter().map(|(key, cause)| (key, cause.adding())));
     }
 
     /// Something happened that concerns all of these objects.
@@ -129,13 +129,13 @@ impl Feed {
         if !self.has_room() {
             return;
         }
-        self.queue.add_list(keys, |key| (key, reason.adding()));
+        self.queue.add_each(keys.into_iter().map(|key| (key, reason.adding())));
     }
 
     /// It will be time to look at these objects, though nothing happened.
     pub(super) fn visit(&self, keys: Vec<(ObjectKey, Duration)>, reason: Reason) {
         let adding = Cause::quiet(reason).adding();
-        self.queue.add_list(keys, |(key, delay)| (key, adding.after(delay)));
+        self.queue.add_each(keys.into_iter().map(|(key, delay)| (key, adding.after(delay))));
     }
 }
 

@@ -27,11 +27,13 @@ mod adding;
 mod backoff;
 mod core;
 mod describe;
+mod inbox;
 mod limited;
 mod limiter;
 mod meter;
 mod queue;
 mod room;
+mod settings;
 mod work;
 
 pub use adding::{Adding, Priority};
@@ -43,7 +45,8 @@ pub use limiter::{
     BucketRateLimiter, ItemExponentialFailureRateLimiter, ItemFastSlowRateLimiter,
     MaxOfRateLimiter, RateLimiter, WithMaxWaitRateLimiter, default_controller_rate_limiter,
 };
-pub use queue::{QueueSettings, WorkQueue};
+pub use queue::WorkQueue;
+pub use settings::QueueSettings;
 pub use work::Work;
 
 #[cfg(test)]

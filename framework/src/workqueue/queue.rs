@@ -2,7 +2,8 @@
 //!
 //! State and [`Room`] are under one lock. Whatever changes the state calls, before it releases the
 //! lock, as many sleepers as that concerns; they are woken after it. What metrics tell is counted
-//! there too.
+//! there too. Keys that come while nobody sleeps may wait in the [`Inbox`]; all that looks at the state
+//! takes them in first.
 
 use std::fmt;
 use std::future::poll_fn;
@@ -16,9 +17,10 @@ use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
 use super::core::{Core, Finished, Nanos, QueueCounts, Taken, Ticket, Verdict, nanos};
-use super::meter::{Meter, Tally};
+use super::inbox::{Inbox, Letter};
+use super::meter::{Meter, News, Tally};
 use super::room::{Alarm, Bed, Calls, Room};
-use super::{Adding, KeyState, RetryPolicy, Work};
+use super::{Adding, KeyState, QueueSettings, Work};
 use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::metrics::Gathers;
@@ -27,78 +29,8 @@ use crate::sync::{Mutex, Notify};
 
 /// Delays beyond this are as good as never; instants cannot count much further.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-/// Longer than a burst of events lasts, shorter than a start-up with many objects.
-const AGEING: Duration = Duration::from_secs(10);
 /// So many keys are added in one pass through the lock: others wait for less than half a millisecond.
 const AT_ONCE: usize = 1024;
-
-/// What a queue is made for.
-#[derive(Clone, Debug)]
-#[must_use]
-pub struct QueueSettings {
-    name: String,
-    controller: String,
-    workers: usize,
-    retry: RetryPolicy,
-    ageing: Duration,
-    /// Reasons of keys that come back after a failure, and after a success.
-    retried: u64,
-    requeued: u64,
-}
-
-impl QueueSettings {
-    /// A queue of that name (it labels the metrics), for one worker, retrying for ever.
-    pub fn new(name: impl Into<String>) -> Self {
-        let name = name.into();
-        Self {
-            controller: name.clone(),
-            name,
-            workers: 1,
-            retry: RetryPolicy::forever(),
-            ageing: AGEING,
-            retried: 0,
-            requeued: 0,
-        }
-    }
-
-    /// Label `controller` of the metrics. Default: the queue's name.
-    pub fn controller(mut self, controller: impl Into<String>) -> Self {
-        self.controller = controller.into();
-        self
-    }
-
-    /// How many workers will take keys. Failing keys may hold at most half of them, at least one.
-    pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers.max(1);
-        self
-    }
-
-    /// How failed keys are retried.
-    pub fn retry(mut self, retry: RetryPolicy) -> Self {
-        self.retry = retry;
-        self
-    }
-
-    /// After how long a key is no longer passed over for its low [priority](super::Priority): from then on one of
-    /// four turns goes to the key that has waited the longest. Default: 10 s.
-    pub fn ageing(mut self, ageing: Duration) -> Self {
-        self.ageing = ageing;
-        self
-    }
-
-    /// The [reasons](Adding::reasons) of a key that comes back because its work failed. Default: none.
-    pub fn retried_for(mut self, reasons: u64) -> Self {
-        self.retried = reasons;
-        self
-    }
-
-    /// The [reasons](Adding::reasons) of a key that comes back because its work asked for it
-    /// ([`Work::after`]). Default: none.
-    pub fn requeued_for(mut self, reasons: u64) -> Self {
-        self.requeued = reasons;
-        self
-    }
-}
 
 /// A set of keys that each get worked on by one worker at a time; cheap to clone. Waits and delays are
 /// those of tokio's timer: it is to be used within a runtime that has one.
@@ -114,8 +46,10 @@ pub struct WorkQueue<T: Hash + Eq + Clone> {
     shared: Arc<Shared<T>>,
 }
 
-pub(super) struct Shared<T> {
+pub(super) struct Shared<T: Hash + Eq + Clone> {
     inside: Mutex<Inside<T>>,
+    /// Its lock is taken within that of the state, never the other way round.
+    inbox: Inbox<T>,
     /// Of keys; its own, so that nobody who chooses names can make them collide.
     hasher: FixedState,
     pub(super) epoch: Instant,
@@ -132,6 +66,8 @@ struct Inside<T> {
     core: Core<T>,
     room: Room,
     tally: Tally,
+    /// Is the inbox shut? While anybody is in the room it is.
+    is_shut: bool,
 }
 
 /// How a piece of work ended.
@@ -167,7 +103,9 @@ impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
                 core: Core::new(workers, retry, ageing),
                 room: Room::default(),
                 tally: meter.tally(),
+                is_shut: false,
             }),
+            inbox: Inbox::new(),
             hasher: FixedState::with_seed(entropy.next_u64()),
             epoch: seams.clock.now(),
             clock: seams.clock.clone(),
@@ -210,24 +148,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// [`add_with`](Self::add_with) for several keys: one pass through the lock for each 1024, and as
     /// many sleeping workers wake as there are new ones.
     pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
-        // The iterator is the caller's code: run it before the lock is taken.
+        // The iterator is the caller's code: run it before any lock is taken.
         let keys = keys.into_iter().map(|(key, adding)| (self.hashed(key), adding));
-        self.add_hashed(keys.collect(), |key| key);
-    }
-
-    /// [`add_each`](Self::add_each) of a list; `wish` is called under the lock.
-    pub(crate) fn add_list<U>(&self, keys: Vec<U>, wish: impl Fn(U) -> (T, Adding)) {
-        self.add_hashed(keys, |key| {
-            let (key, adding) = wish(key);
-            (self.hashed(key), adding)
-        });
-    }
-
-    fn add_hashed<U>(&self, keys: Vec<U>, wish: impl Fn(U) -> ((u64, T), Adding)) {
+        let posted = self.shared.inbox.post(self.shared.now(), keys.collect());
+        let Err(keys) = posted else { return };
         let mut keys = keys.into_iter();
         while keys.len() > 0 {
             self.shared.change(|inside, now| {
-                for (key, adding) in keys.by_ref().take(AT_ONCE).map(&wish) {
+                for (key, adding) in keys.by_ref().take(AT_ONCE) {
                     inside.core.add_hashed(key, adding, now);
                 }
             });
@@ -323,10 +251,15 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
         let mut inside = self.inside.lock();
         let before = inside.core.eligible();
+        inside.take_in(self.inbox.take());
         // What is due became ready before whatever happens now.
         inside.core.promote(now);
         let result = step(&mut inside, now);
         let calls = (!inside.room.is_empty()).then(|| inside.call(before));
+        if inside.is_shut && inside.room.is_empty() {
+            inside.is_shut = false;
+            self.inbox.open();
+        }
         drop(inside);
         if let Some(calls) = calls {
             calls.make();
@@ -380,6 +313,17 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 }
 
 impl<T: Hash + Eq + Clone> Inside<T> {
+    /// Adds what waited in the inbox, as of the time when it came.
+    #[inline]
+    fn take_in(&mut self, letters: Vec<Letter<T>>) {
+        for (came, keys) in letters {
+            self.core.promote(came);
+            for (key, adding) in keys {
+                self.core.add_hashed(key, adding, came);
+            }
+        }
+    }
+
     /// The key whose turn it is.
     #[inline(always)]
     fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
@@ -426,24 +370,25 @@ impl<T: Hash + Eq + Clone + Send> Gathers for Shared<T> {
     }
 }
 
-impl<T> Shared<T> {
+impl<T: Hash + Eq + Clone> Shared<T> {
     /// Tells the metrics what happened since the last time.
     fn tell_news(&self) {
-        self.meter.tell(|| {
-            let mut inside = self.inside.lock();
-            let tally = inside.tally.take();
-            inside.core.news(tally)
-        });
+        self.meter.tell(|| self.news());
+    }
+
+    fn news(&self) -> News {
+        let mut inside = self.inside.lock();
+        inside.take_in(self.inbox.take());
+        let tally = inside.tally.take();
+        inside.core.news(tally)
     }
 }
 
-impl<T> Drop for Shared<T> {
+impl<T: Hash + Eq + Clone> Drop for Shared<T> {
     fn drop(&mut self) {
         // What nobody has read yet counts nevertheless; the keys that were ready are no more.
         self.meter.tell(|| {
-            let mut inside = self.inside.lock();
-            let tally = inside.tally.take();
-            let mut news = inside.core.news(tally);
+            let mut news = self.news();
             news.depths.iter_mut().for_each(|(_, ready)| *ready = 0);
             news
         });
@@ -502,7 +447,13 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
         // Dropped after the lock.
         let mut gone = None;
         shared.change(|inside, now| {
-            let taken = inside.take(now);
+            let mut taken = inside.take(now);
+            if taken.is_none() && !inside.is_shut {
+                // What comes from now on is for who lies here.
+                inside.is_shut = true;
+                inside.take_in(shared.inbox.shut());
+                taken = inside.take(now);
+            }
             let Inside { core, room, .. } = inside;
             let end = match taken {
                 Some(taken) => Look::Taken(taken),

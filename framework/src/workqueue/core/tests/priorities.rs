@@ -91,7 +91,10 @@ fn a_failure_in_work_lifts_what_was_asked_for_to_its_own_priority() {
     let mut taken = std::iter::from_fn(|| queue.take(nanos(at(0))));
     assert_eq!(taken.next().map(|taken| taken.key), Some(3));
     let again = taken.next().expect("two more");
-    assert_eq!((again.key, again.facts.priority, again.facts.reasons), (1, Priority::NORMAL, 1 | BACK));
+    assert_eq!(
+        (again.key, again.facts.priority, again.facts.reasons),
+        (1, Priority::NORMAL, 1 | BACK)
+    );
 }
 
 #[test]
