@@ -76,6 +76,11 @@ impl<T> Inbox<T> {
         self.inside.lock().is_shut = false;
     }
 
+    #[cfg(test)]
+    pub(super) fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Relaxed)
+    }
+
     fn empty(&self, inside: &mut Inside<T>) -> Vec<Letter<T>> {
         self.has_mail.store(false, Ordering::Relaxed);
         inside.keys = 0;

@@ -139,14 +139,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
         self.shared.change(|inside, now| inside.core.add_hashed(key, adding, now));
     }
 
-    /// [`add`](Self::add) for several keys: one pass through the lock for each 1024, and as many
-    /// sleeping workers wake as there are new ones.
+    /// [`add`](Self::add) for several keys: as many sleeping workers wake as there are new ones. When none
+    /// sleeps, whoever uses the queue next takes them in.
     pub fn add_all(&self, keys: impl IntoIterator<Item = T>) {
         self.add_each(keys.into_iter().map(|key| (key, Adding::new())));
     }
 
-    /// [`add_with`](Self::add_with) for several keys: one pass through the lock for each 1024, and as
-    /// many sleeping workers wake as there are new ones.
+    /// [`add_with`](Self::add_with) for several keys: as many sleeping workers wake as there are new ones.
+    /// When none sleeps, whoever uses the queue next takes them in.
     pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
         // The iterator is the caller's code: run it before any lock is taken.
         let keys = keys.into_iter().map(|(key, adding)| (self.hashed(key), adding));
@@ -218,6 +218,11 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// under the lock: for people, not for programs.
     pub fn describe(&self, limit: usize) -> Vec<KeyState<T>> {
         self.shared.change(|inside, now| inside.core.describe(limit, now))
+    }
+
+    #[cfg(test)]
+    pub(super) fn has_mail(&self) -> bool {
+        self.shared.inbox.has_mail()
     }
 
     /// Refreshes the gauges on work in progress; called now and then while work is long.

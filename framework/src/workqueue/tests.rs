@@ -12,6 +12,7 @@ use crate::metrics::{Metrics, names};
 use crate::seams::Seams;
 
 mod delays;
+mod inbox;
 mod wakes;
 
 fn seams() -> Seams {

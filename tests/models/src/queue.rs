@@ -57,9 +57,11 @@ fn join(tasks: impl IntoIterator<Item = JoinHandle<()>>) {
 fn keys_that_are_added() {
     explore(3, || {
         let queue = queue(&Seams::default());
-        let producers = ["a", "b"].map(|key| spawn(&queue, move |queue| queue.add(key)));
+        let one = spawn(&queue, |queue| queue.add("a"));
+        // A list may wait in the inbox.
+        let other = spawn(&queue, |queue| queue.add_all(["b"]));
         assert!(work(&queue) && work(&queue));
-        join(producers);
+        join([one, other]);
     });
 }
 
