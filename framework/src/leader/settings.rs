@@ -266,9 +266,7 @@ impl LeaderElection {
             Err(why.to_owned())
         } else if self.fence && self.lock != LockKind::Leases {
             Err("a fence reads a Lease, and the lock is another".to_owned())
-        } else if (self.manners.asks || self.manners.lends)
-            && matches!(self.lock, LockKind::ConfigMaps | LockKind::Endpoints)
-        {
+        } else if (self.manners.asks || self.manners.lends) && self.lock != LockKind::Leases {
             Err(format!(
                 "who asks for the lease says so in a Lease, and the lock is {}; leave asking and \
                  lending out until the migration is over",

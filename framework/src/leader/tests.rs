@@ -28,6 +28,8 @@ struct Memory {
     stored: Mutex<Option<ObservedRecord>>,
     version: AtomicU64,
     silent: AtomicBool,
+    /// Can it be read and not written?
+    refuses: AtomicBool,
     reads: AtomicU64,
     events: Mutex<Vec<String>>,
     told: tokio::sync::watch::Sender<Option<ObservedRecord>>,
@@ -38,6 +40,13 @@ impl Memory {
         tokio::time::sleep(Duration::from_millis(5)).await;
         if self.silent.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
+        }
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self.refuses.load(Ordering::Relaxed) {
+            true => Err(Error::new(ErrorKind::Forbidden, "writes are refused")),
+            false => Ok(()),
         }
     }
 
@@ -81,6 +90,7 @@ impl ResourceLock for Handle {
     fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
         Box::pin(async move {
             self.store.answer().await;
+            self.store.check()?;
             if self.store.stored.lock().is_some() {
                 return Err(Error::new(ErrorKind::AlreadyExists, "there is one"));
             }
@@ -96,6 +106,7 @@ impl ResourceLock for Handle {
         let version = version.to_owned();
         Box::pin(async move {
             self.store.answer().await;
+            self.store.check()?;
             match self.store.stored.lock().as_ref().map(|seen| seen.version == version) {
                 Some(true) => {}
                 Some(false) => return Err(Error::new(ErrorKind::Conflict, "another version")),

@@ -3,8 +3,12 @@
 //! Whoever knows only one of them cannot lead beside a holder of both: both name their holder, and a
 //! lock whose two records name different holders is held by [`UNKNOWN_LEADER`], which is nobody. A
 //! candidate then waits until neither record changes any more.
+//!
+//! A lock that cannot be written must not keep the other one from those who could lead with it. So the
+//! one that refused last is written first: while it refuses, the other is left alone and runs out.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -19,6 +23,8 @@ pub const UNKNOWN_LEADER: &str = "leaderelection.k8s.io/unknown";
 pub struct MultiLock {
     primary: Arc<dyn ResourceLock>,
     secondary: Arc<dyn ResourceLock>,
+    /// Is the secondary written first?
+    second_first: AtomicBool,
     /// What the last answer was put together from.
     last: Mutex<Option<Parts>>,
 }
@@ -33,7 +39,8 @@ struct Parts {
 impl MultiLock {
     /// Holds `primary` and `secondary` together. The record is the primary's.
     pub fn new(primary: Arc<dyn ResourceLock>, secondary: Arc<dyn ResourceLock>) -> Self {
-        Self { primary, secondary, last: Mutex::new(None) }
+        let (second_first, last) = (AtomicBool::new(false), Mutex::new(None));
+        Self { primary, secondary, second_first, last }
     }
 
     fn join(&self, primary: ObservedRecord, secondary: Option<ObservedRecord>) -> ObservedRecord {
@@ -68,12 +75,8 @@ impl MultiLock {
             self.primary.create(record).await?;
             return Err(Error::new(ErrorKind::Conflict, text));
         }
-        let primary = self.primary.create(record.clone()).await?;
-        let secondary = match second {
-            None => self.secondary.create(record).await?,
-            Some(free) => self.secondary.update(&free.version, record).await?,
-        };
-        Ok(self.join(primary, Some(secondary)))
+        let second = second.as_ref().map(|free| free.version.as_str());
+        self.write(None, second, record).await
     }
 
     async fn update(
@@ -86,12 +89,47 @@ impl MultiLock {
             let text = format!("cannot update {}: its version was not read", self.describe());
             Error::new(ErrorKind::Conflict, text)
         })?;
-        let primary = self.primary.update(&parts.primary, record.clone()).await?;
-        let secondary = match parts.secondary {
-            Some(version) => self.secondary.update(&version, record).await?,
-            None => self.secondary.create(record).await?,
+        self.write(Some(&parts.primary), parts.secondary.as_deref(), record).await
+    }
+
+    /// Writes both; without a version it makes the lock.
+    async fn write(
+        &self,
+        first: Option<&str>,
+        second: Option<&str>,
+        record: LeaderElectionRecord,
+    ) -> Result<ObservedRecord, Error> {
+        let second_first = self.second_first.load(Ordering::Relaxed);
+        let is_release = record.holder.is_none();
+        let primary = || self.put(false, first, record.clone());
+        let secondary = || self.put(true, second, record.clone());
+        let (primary, secondary) = if is_release {
+            // What can be given back is.
+            let (primary, secondary) = (primary().await, secondary().await);
+            (primary?, secondary?)
+        } else if second_first {
+            let secondary = secondary().await?;
+            (primary().await?, secondary)
+        } else {
+            (primary().await?, secondary().await?)
         };
+        self.second_first.store(second_first, Ordering::Relaxed);
         Ok(self.join(primary, Some(secondary)))
+    }
+
+    /// Writes one of them, which is the first next time if it refuses or does not answer.
+    async fn put(
+        &self,
+        is_second: bool,
+        version: Option<&str>,
+        record: LeaderElectionRecord,
+    ) -> Result<ObservedRecord, Error> {
+        self.second_first.store(is_second, Ordering::Relaxed);
+        let lock = if is_second { &self.secondary } else { &self.primary };
+        match version {
+            Some(version) => lock.update(version, record).await,
+            None => lock.create(record).await,
+        }
     }
 }
 

@@ -147,8 +147,8 @@ fn a_lock_in_which_nobody_can_ask_is_refused_to_who_asks_or_lends() {
     use crate::leader::LockKind;
     for (lock, is_fit) in [
         (LockKind::Leases, true),
-        (LockKind::ConfigMapsLeases, true),
-        (LockKind::EndpointsLeases, true),
+        (LockKind::ConfigMapsLeases, false),
+        (LockKind::EndpointsLeases, false),
         (LockKind::ConfigMaps, false),
         (LockKind::Endpoints, false),
     ] {

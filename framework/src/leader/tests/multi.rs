@@ -105,3 +105,58 @@ async fn l1_an_update_of_a_version_that_was_not_read_is_a_conflict() {
     let error = pair.lock("ann").update("1:0-", foreign("ann", 0)).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
 }
+
+/// Runs for the lock and keeps the term for so long.
+fn candidate(
+    elector: Elector,
+    stop: &CancellationToken,
+    keeps: Duration,
+) -> tokio::task::JoinHandle<bool> {
+    let stop = stop.clone();
+    tokio::spawn(async move {
+        let Some(term) = elector.campaign(&stop).await else { return false };
+        tokio::time::sleep(keeps).await;
+        term.end(true).await;
+        true
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_cannot_be_written_does_not_keep_the_other_one_from_its_candidates() {
+    for (refuses_new, is_there) in [(true, false), (true, true), (false, true)] {
+        let (pair, stop) = (Pair::new(), CancellationToken::new());
+        let (sick, sound) =
+            if refuses_new { (&pair.new, &pair.old) } else { (&pair.old, &pair.new) };
+        if is_there {
+            sick.put(LeaderElectionRecord::default());
+            sound.put(LeaderElectionRecord::default());
+        }
+        sick.refuses.store(true, Ordering::Relaxed);
+        let both = candidate(pair.elector("both"), &stop, Duration::ZERO);
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let handle = Handle { store: sound.clone(), identity: "one".to_owned() };
+        let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
+        let one = Elector::over(LeaderElection::new("ops"), Arc::new(handle), seams).unwrap();
+        let led = candidate(one, &stop, Duration::from_secs(60));
+        let led = tokio::time::timeout(Duration::from_secs(120), led).await;
+        assert!(led.expect("it leads in time").unwrap(), "{refuses_new} {is_there}");
+        // As soon as both can be written, both are held.
+        sick.refuses.store(false, Ordering::Relaxed);
+        let both = tokio::time::timeout(Duration::from_secs(120), both).await;
+        assert!(both.expect("it leads in time").unwrap(), "{refuses_new} {is_there}");
+        assert_eq!((pair.old.holder(), pair.new.holder()), (None, None));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_can_be_given_back_is_although_the_other_lock_refuses() {
+    for refuses_new in [false, true] {
+        let (pair, stop) = (Pair::new(), CancellationToken::new());
+        let term = pair.elector("ann").campaign(&stop).await.unwrap();
+        let (sick, sound) =
+            if refuses_new { (&pair.new, &pair.old) } else { (&pair.old, &pair.new) };
+        sick.refuses.store(true, Ordering::Relaxed);
+        term.end(true).await;
+        assert_eq!((sick.holder().as_deref(), sound.holder()), (Some("ann"), None));
+    }
+}
