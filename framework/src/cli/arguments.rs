@@ -68,8 +68,8 @@ fn number(number: usize) -> String {
 fn switch(switch: Switch) -> String {
     match switch {
         Switch::Off => "0".to_owned(),
-        // As people write it: every interface.
-        Switch::At(SocketAddr::V4(addr)) if addr.ip().is_unspecified() => {
+        // As people write it: every interface, by either protocol.
+        Switch::At(SocketAddr::V6(addr)) if addr.ip().is_unspecified() => {
             format!(":{}", addr.port())
         }
         Switch::At(addr) => addr.to_string(),

@@ -4,11 +4,13 @@
 //! Kubernetes' own components; other names in use are understood and not shown. What such a project
 //! can do and this one cannot is refused, not ignored.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+use crate::controller::MOST_WORKERS;
 
 /// A Kubernetes operator.
 #[derive(Clone, Debug, Parser)]
@@ -45,7 +47,7 @@ pub(super) struct Options {
     pub(super) election: Election,
 
     /// Objects that each controller reconciles at once
-    #[arg(long, global = true, value_name = "NUMBER", value_parser = at_least_one)]
+    #[arg(long, global = true, value_name = "NUMBER", value_parser = workers)]
     pub(super) max_concurrent_reconciles: Option<usize>,
 
     /// How long work may take to end once the operator is asked to stop
@@ -199,7 +201,7 @@ fn parse_switch(text: &str) -> Result<Switch, String> {
         return Ok(Switch::Off);
     }
     let parsed = match text.strip_prefix(':') {
-        Some(port) => port.parse().map(|port| (Ipv4Addr::UNSPECIFIED, port).into()).ok(),
+        Some(port) => port.parse().map(|port| (Ipv6Addr::UNSPECIFIED, port).into()).ok(),
         None => text.parse().ok(),
     };
     parsed.map(Switch::At).ok_or_else(|| "write IP:PORT, :PORT, or 0 for none".to_owned())
@@ -219,9 +221,9 @@ fn positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "write a number above 0".to_owned())
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    let number = text.parse().ok().filter(|number| *number > 0);
-    number.ok_or_else(|| "write a whole number, at least 1".to_owned())
+fn workers(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok().filter(|number| (1..=MOST_WORKERS).contains(number));
+    number.ok_or_else(|| format!("write a whole number from 1 to {MOST_WORKERS}"))
 }
 
 /// Names of levels, zap's included, or zap's numbers: 0 is `info`, what is above is ever more.

@@ -10,10 +10,7 @@ fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
 fn addresses_are_written_as_controller_runtime_writes_them() {
     let options = parse(&["--health-probe-bind-address", ":9090", "--metrics-bind-address=0"]);
     let options = options.unwrap();
-    assert_eq!(
-        options.health_probe_bind_address,
-        Some(Switch::At("0.0.0.0:9090".parse().unwrap()))
-    );
+    assert_eq!(options.health_probe_bind_address, Some(Switch::At("[::]:9090".parse().unwrap())));
     assert_eq!(options.metrics_bind_address, Some(Switch::Off));
     assert!(parse(&["--metrics-bind-address", "nowhere"]).is_err());
 }
@@ -114,6 +111,7 @@ fn flags_say_how_much_is_done_at_once_and_for_how_long_it_may_end() {
     assert_eq!(manager.workers, Some(16));
     assert_eq!(manager.drain.as_secs(), 40);
     assert!(parse(&["--max-concurrent-reconciles=0"]).is_err());
+    assert!(parse(&["--max-concurrent-reconciles=65537"]).is_err());
     let options = parse(&["--kube-api-qps=20", "--kube-api-burst=30"]).unwrap();
     assert_eq!((options.kube_api_qps, options.kube_api_burst), (Some(20.0), Some(30)));
     assert!(parse(&["--kube-api-qps=-1"]).is_err());

@@ -49,7 +49,7 @@ struct Inner {
 
 impl Cluster {
     /// The cluster that `client` reaches, watched in all namespaces. The name tells it from the
-    /// operator's other clusters.
+    /// operator's other clusters; its own is called `local`.
     pub fn new(name: impl Into<String>, client: Client) -> Self {
         Self::in_namespaces(name, client, Vec::<String>::new())
     }

@@ -135,9 +135,10 @@ impl Ledger {
             && sent.uid == uid
             && what == What::Changed
             && !sent.is_told
+            && sent.confirmed.is_none()
         {
             // A child that was created and then changed is still to be seen as created.
-            (sent.at, sent.confirmed) = (now, None);
+            sent.at = now;
             return;
         }
         if room.sent.len() >= WRITES && !room.sent.contains_key(key) {

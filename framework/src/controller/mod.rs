@@ -69,6 +69,7 @@ pub use steps::{Flow, Steps};
 pub use timers::Timer;
 pub use triggers::Trigger;
 pub use unrest::Unrest;
+pub(crate) use wiring::MOST_WORKERS;
 pub use wiring::Wiring;
 
 pub use crate::workqueue::RetryPolicy;

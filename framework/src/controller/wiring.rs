@@ -25,6 +25,9 @@ use crate::workqueue::RetryPolicy;
 
 mod waking;
 
+/// The most workers of a controller: some hundred MB of tasks.
+pub(crate) const MOST_WORKERS: usize = 65_536;
+
 /// A boxed clean-up.
 pub(super) type Cleanup<'a> = Pin<Box<dyn Future<Output = Result<()>> + Send + 'a>>;
 
@@ -121,9 +124,10 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// How many objects are reconciled at once; at least one. Failing objects get at most half.
+    /// How many objects are reconciled at once; at least one, at most 65 536: each has a task, also while
+    /// there is nothing to do. Failing objects get at most half.
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = workers.max(1);
+        self.workers = workers.clamp(1, MOST_WORKERS);
         self
     }
 

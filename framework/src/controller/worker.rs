@@ -266,7 +266,12 @@ impl Worker {
     }
 
     fn a_turn(&self, work: &Work<ObjectKey>, reasons: u64) -> Turn {
-        Turn { attempt: work.failures(), reasons, cancel: Cancel::new(&self.stop) }
+        // What had been given up and is taken up again is tried for the first time.
+        let is_anew = work.failures() > 0
+            && self.last.given_up(work.key()).is_some()
+            && self.waking.tells_a_change(reasons);
+        let attempt = if is_anew { 0 } else { work.failures() };
+        Turn { attempt, reasons, cancel: Cancel::new(&self.stop) }
     }
 
     /// Runs the step to its end, its panic or its deadline, whichever comes first.

@@ -78,6 +78,10 @@ impl Written {
     }
 }
 
+/// A candidate whose writes of its own record fail so often in a row, though they may be executed, leaves
+/// the lease to others.
+const IN_VAIN: u8 = 3;
+
 /// What a process asks for and grants beside the race itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Manners {
@@ -120,6 +124,8 @@ pub(super) struct Machine {
     lost: Option<Loss>,
     began: Option<Mark>,
     reads: u8,
+    /// Writes since the last success that would have made this process lead, and did not.
+    in_vain: u8,
 }
 
 impl Machine {
@@ -135,6 +141,7 @@ impl Machine {
             lost: None,
             began: None,
             reads: 0,
+            in_vain: 0,
         }
     }
 
@@ -258,6 +265,8 @@ impl Machine {
                 self.stale();
                 if self.held.is_some() {
                     self.failing = self.failing.or(self.began);
+                } else if *ask != Ask::Read {
+                    self.in_vain = self.in_vain.saturating_add(1);
                 }
                 None
             }
@@ -363,7 +372,9 @@ impl Machine {
         // An answer that took longer than the lease lasts gives nothing; the next attempt renews.
         if remaining(&self.timing, sent, now).is_some() {
             self.held = Some(*sent);
-            self.failing = None;
+            (self.failing, self.in_vain) = (None, 0);
+        } else if self.held.is_none() {
+            self.in_vain = self.in_vain.saturating_add(1);
         }
         None
     }
@@ -381,7 +392,9 @@ impl Machine {
         let sight = self.sight.as_ref()?;
         let free = match sight.lease.record.holder.as_deref() {
             None => !self.is_courteous(sight, now),
-            Some(_) if self.is_ours(&sight.lease.record) => !self.is_left(sight, now),
+            Some(_) if self.is_ours(&sight.lease.record) => {
+                !self.is_left(sight, now) && !self.stands_back(sight, now)
+            }
             Some(_) if self.held.is_some() => return self.decide_loss(),
             Some(_) => self.unchanged_for_long(sight, now),
         };
@@ -398,10 +411,21 @@ impl Machine {
     /// Is the record what a term of this process left behind whose work was cut, though somebody asks
     /// for the lease? Then that one has it as soon as it is over, and this process comes after it.
     fn is_left(&self, sight: &Sight, now: &Mark) -> bool {
-        let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
-        let over = self.timing.lease_duration + turn;
         let is_lent = self.manners.lends && self.asker(sight).is_some();
-        self.held.is_none() && is_lent && sight.first.steady_until(now) < over
+        self.held.is_none() && is_lent && !self.is_over_for_others(sight, now)
+    }
+
+    /// Is the record one that this process wrote again and again, and each time it was not told so? Who
+    /// cannot lead must not keep the lease from those who can: they have it as soon as it is over.
+    fn stands_back(&self, sight: &Sight, now: &Mark) -> bool {
+        let is_vain = self.held.is_none() && self.in_vain >= IN_VAIN;
+        is_vain && !self.is_over_for_others(sight, now)
+    }
+
+    /// Unchanged for its whole duration, and for as long as others need to look again?
+    fn is_over_for_others(&self, sight: &Sight, now: &Mark) -> bool {
+        let turn = self.timing.retry_period.mul_f64(2.0 * JITTER);
+        sight.first.steady_until(now) >= self.timing.lease_duration + turn
     }
 
     /// Asks the holder for the lease, once: a record that changed over and over would never pass on.

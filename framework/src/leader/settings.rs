@@ -266,6 +266,11 @@ impl LeaderElection {
             Err(why.to_owned())
         } else if self.fence && self.lock != LockKind::Leases {
             Err("a fence reads a Lease, and the lock is another".to_owned())
+        } else if let Some(pod) = self.fenced_off(std::env::var("POD_NAME").ok()) {
+            Err(format!(
+                "the fence lets the Pod {pod:?} write when the lease names it, or a name that begins with \
+                 it and \"_\"; choose such an identity, or none"
+            ))
         } else if (self.manners.asks || self.manners.lends) && self.lock != LockKind::Leases {
             Err(format!(
                 "who asks for the lease says so in a Lease, and the lock is {}; leave asking and \
@@ -281,6 +286,15 @@ impl LeaderElection {
         problem.map_err(|why| {
             let text = format!("leader election {:?} is not set up safely: {why}", self.name);
             Error::new(ErrorKind::Config, text)
+        })
+    }
+
+    /// The Pod whose writes the fence would refuse even while this process leads.
+    pub(super) fn fenced_off(&self, pod: Option<String>) -> Option<String> {
+        let identity = self.identity.as_deref().filter(|_| self.fence)?;
+        pod.filter(|pod| {
+            let rest = identity.strip_prefix(pod.as_str());
+            !pod.is_empty() && !rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         })
     }
 

@@ -30,6 +30,8 @@ struct Memory {
     silent: AtomicBool,
     /// Can it be read and not written?
     refuses: AtomicBool,
+    /// Whose writes are stored and answered with an error?
+    misled: Mutex<Option<String>>,
     reads: AtomicU64,
     events: Mutex<Vec<String>>,
     told: tokio::sync::watch::Sender<Option<ObservedRecord>>,
@@ -56,6 +58,13 @@ impl Memory {
         *self.stored.lock() = Some(seen.clone());
         self.told.send_replace(Some(seen.clone()));
         seen
+    }
+
+    fn told(&self, identity: &str, stored: ObservedRecord) -> Result<ObservedRecord, Error> {
+        match self.misled.lock().as_deref() == Some(identity) {
+            true => Err(Error::new(ErrorKind::Server, "stored, and not told so")),
+            false => Ok(stored),
+        }
     }
 
     fn holder(&self) -> Option<String> {
@@ -94,7 +103,7 @@ impl ResourceLock for Handle {
             if self.store.stored.lock().is_some() {
                 return Err(Error::new(ErrorKind::AlreadyExists, "there is one"));
             }
-            Ok(self.store.put(record))
+            self.store.told(&self.identity, self.store.put(record))
         })
     }
 
@@ -112,7 +121,7 @@ impl ResourceLock for Handle {
                 Some(false) => return Err(Error::new(ErrorKind::Conflict, "another version")),
                 None => return Err(Error::new(ErrorKind::NotFound, "there is none")),
             }
-            Ok(self.store.put(record))
+            self.store.told(&self.identity, self.store.put(record))
         })
     }
 
@@ -311,6 +320,57 @@ async fn a_process_leads_again_at_once_when_the_record_is_its_own() {
     let since = Instant::now();
     let _term = elector.campaign(&bench.stop).await.unwrap();
     assert!(since.elapsed() < Duration::from_secs(3), "{:?}", since.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_never_told_that_its_writes_were_stored_leaves_the_lease_to_others() {
+    for has_led in [false, true] {
+        let bench = Bench::new();
+        let ((ann, _), (bob, _)) = (bench.elector("ann"), bench.elector("bob"));
+        let term = if has_led { ann.campaign(&bench.stop).await } else { None };
+        *bench.store.misled.lock() = Some("ann".to_owned());
+        let (term_of_ann, stop) = (term, bench.stop.clone());
+        let ann = tokio::spawn(async move {
+            if let Some(term) = term_of_ann {
+                term.lost().cancelled().await;
+                term.end(false).await;
+            }
+            ann.campaign(&stop).await
+        });
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert_eq!(bench.store.holder().as_deref(), Some("ann"));
+        let limit = Duration::from_secs(60);
+        let term = tokio::time::timeout(limit, bob.campaign(&bench.stop)).await;
+        let term = term.expect("nobody else leads").unwrap();
+        // When it is told again, it leads as soon as it may.
+        *bench.store.misled.lock() = None;
+        term.end(true).await;
+        let led = tokio::time::timeout(Duration::from_secs(5), ann).await;
+        assert!(led.expect("it was free").unwrap().is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_not_told_of_one_write_tries_again_at_once() {
+    let bench = Bench::new();
+    let (ann, _) = bench.elector("ann");
+    *bench.store.misled.lock() = Some("ann".to_owned());
+    let stop = bench.stop.clone();
+    let led = tokio::spawn(async move { ann.campaign(&stop).await.is_some() });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    *bench.store.misled.lock() = None;
+    let led = tokio::time::timeout(Duration::from_secs(3), led).await;
+    assert!(led.expect("within a retry period").unwrap());
+}
+
+#[test]
+fn a_fence_that_would_refuse_the_leader_itself_is_found_out() {
+    let fenced = |identity: &str| LeaderElection::new("ops").fence(true).identity(identity);
+    let off = |identity: &str| fenced(identity).fenced_off(Some("ops-0".to_owned()));
+    assert_eq!((off("ops-0"), off("ops-0_a")), (None, None));
+    assert_eq!((off("ops-01"), off("mine")), (Some("ops-0".to_owned()), Some("ops-0".to_owned())));
+    assert_eq!(fenced("mine").fence(false).fenced_off(Some("ops-0".to_owned())), None);
+    assert_eq!(fenced("mine").fenced_off(None), None);
 }
 
 #[tokio::test(start_paused = true)]

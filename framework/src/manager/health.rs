@@ -142,8 +142,12 @@ impl Vitals {
             });
         }
         if let Some(leadership) = self.leadership() {
+            let own = self.elector.as_ref().map(Elector::identity);
             let detail = match &leadership {
                 Leadership::Leading => "leading".to_owned(),
+                Leadership::Candidate { holder: Some(holder) } if own == Some(holder) => {
+                    format!("the lease names {holder:?}, which is this process and does not lead")
+                }
                 Leadership::Candidate { holder: Some(holder) } => format!("{holder:?} leads"),
                 Leadership::Candidate { holder: None } => "waiting for the lease".to_owned(),
                 Leadership::Ended => "ended".to_owned(),

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use percent_encoding::percent_decode_str;
+use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::warn;
@@ -35,6 +37,9 @@ const HEADERS: Duration = Duration::from_secs(5);
 /// A connection lives so long at most, so that idle ones cannot starve a probe.
 const LIFETIME: Duration = Duration::from_secs(30);
 
+/// Connections that the kernel keeps until they are accepted; tokio's own number.
+const BACKLOG: i32 = 1024;
+
 /// What one server answers.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoints {
@@ -52,12 +57,36 @@ type Answer = Response<Full<Bytes>>;
 
 /// Listens on `addr`, for the server called `what`.
 pub(super) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Error> {
-    TcpListener::bind(addr).await.map_err(|error| {
+    let bound = match addr {
+        SocketAddr::V6(every) if every.ip().is_unspecified() => everywhere(every.port()),
+        _ => TcpListener::bind(addr).await,
+    };
+    bound.map_err(|error| {
         let text = format!(
             "cannot serve {what} on {addr}: {error}; choose another address, or turn it off (the value 0 on the command line)"
         );
         Error::new(ErrorKind::Config, text).because(error)
     })
+}
+
+/// Listens on every interface, by IPv6 and IPv4; on a machine without IPv6 by IPv4 alone.
+fn everywhere(port: u16) -> io::Result<TcpListener> {
+    let listen = |domain, addr: SocketAddr| {
+        let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), None)?;
+        if addr.is_ipv6() {
+            // Whatever the machine's default is.
+            socket.set_only_v6(false)?;
+        }
+        socket.set_reuse_address(true)?;
+        socket.bind(&addr.into())?;
+        socket.listen(BACKLOG)?;
+        TcpListener::from_std(socket.into())
+    };
+    match listen(Domain::IPV6, (Ipv6Addr::UNSPECIFIED, port).into()) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(error),
+        Err(_) => listen(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, port).into()),
+        bound => bound,
+    }
 }
 
 /// Serves connections for ever.

@@ -153,7 +153,9 @@ async fn install(
             }
             Ok(_) => is_right = true,
             Err(error) if worth_retrying(error.kind()) => {
-                debug!(definition = name, error = ?error, "installing again");
+                if last.is_none() {
+                    warn!(definition = name, error = ?error, "not installed yet; trying again");
+                }
                 *last = Some(error);
             }
             Err(error)

@@ -88,11 +88,7 @@ fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
              name by `Manager::name`, of at most 63 lower-case letters, digits and `-`"
         ));
     }
-    if let Some(watched) = manager.namespaces.iter().find(|watched| !is_label(watched)) {
-        return refuse(format!(
-            "no namespace can be called {watched:?}; name namespaces to watch, or none for all"
-        ));
-    }
+    watchable(manager)?;
     if let Bind::Default(addr) | Bind::At(addr) = manager.health
         && (addr.ip().is_loopback() || addr.port() == 0)
     {
@@ -107,6 +103,17 @@ fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
 const LONGEST_LABEL: usize = 63;
 
 /// RFC 1123: what a namespace, and each part of most names, has to be.
+/// Can there be the namespaces that are to be watched?
+pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
+    let refused = manager.namespaces.iter().find(|watched| !is_label(watched));
+    refused.map_or(Ok(()), |watched| {
+        let text = format!(
+            "no namespace can be called {watched:?}; name namespaces to watch, or none for all"
+        );
+        Err(Error::new(ErrorKind::Config, text))
+    })
+}
+
 fn is_label(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     (1..=LONGEST_LABEL).contains(&text.len())

@@ -38,14 +38,14 @@ pub use runnable::{RunContext, Runnable};
 pub use running::Running;
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 
 use crate::client::Client;
-use crate::controller::{Cluster, Controller, ErasedController, Reconciler, Wiring};
+use crate::controller::{Cluster, Controller, ErasedController, MOST_WORKERS, Reconciler, Wiring};
 use crate::crd::CustomResource;
 use crate::error::Error;
 use crate::informer::CacheOptions;
@@ -134,7 +134,7 @@ impl Manager {
             runnables: Vec::new(),
             workers: None,
             debug: false,
-            health: at(Ipv4Addr::UNSPECIFIED.into(), 8081),
+            health: at(Ipv6Addr::UNSPECIFIED.into(), 8081),
             metrics: at(Ipv4Addr::LOCALHOST.into(), 8080),
             drain: Duration::from_secs(25),
             memory: None,
@@ -231,7 +231,8 @@ impl Manager {
         self
     }
 
-    /// Where `/healthz` and `/readyz` are served; port 0 picks a free one. Default 0.0.0.0:8081.
+    /// Where `/healthz` and `/readyz` are served; port 0 picks a free one. Default `[::]:8081`:
+    /// every interface, by IPv6 and IPv4, or by IPv4 alone where there is no IPv6.
     pub fn health(mut self, addr: SocketAddr) -> Self {
         self.health = Bind::At(addr);
         self
@@ -278,9 +279,10 @@ impl Manager {
         self
     }
 
-    /// How many objects each controller reconciles at once, whatever it was wired with; at least one.
+    /// How many objects each controller reconciles at once, whatever it was wired with; at least one, at
+    /// most 65 536.
     pub fn max_concurrent_reconciles(mut self, workers: usize) -> Self {
-        self.workers = Some(workers.max(1));
+        self.workers = Some(workers.clamp(1, MOST_WORKERS));
         self
     }
 

@@ -24,6 +24,7 @@ use tracing::{debug, error, info, warn};
 
 use super::health::{SharedVitals, Vitals};
 use super::http::{Endpoints, bind, serve};
+use super::manifests::watchable;
 use super::runnable::{Crew, When};
 use super::running::{Addresses, Running};
 use super::{Bind, Exit, Manager, install, signals};
@@ -182,9 +183,11 @@ fn unique(manager: &Manager) -> Result<(), Error> {
         }
     };
     manager.controllers.iter().try_for_each(|one| checked(one.name()))?;
+    watchable(manager)?;
     twice("controllers", manager.controllers.iter().map(|one| one.name()).collect())?;
     twice("runnables", manager.runnables.iter().map(|one| one.name()).collect())?;
-    twice("clusters", manager.clusters.iter().map(|one| one.name()).collect())?;
+    let clusters = manager.clusters.iter().map(|one| one.name());
+    twice("clusters", clusters.chain(["local"]).collect())?;
     let mut numbers = BTreeSet::new();
     match manager.clusters.iter().find(|one| !numbers.insert(one.id())) {
         None => Ok(()),

@@ -286,6 +286,20 @@ async fn the_debug_page_is_served_beside_metrics_on_loopback_and_beyond_only_whe
     }
 }
 
+#[tokio::test]
+async fn every_interface_means_both_protocols_where_there_are_both() {
+    use std::net::Ipv6Addr;
+    let manager = operator(&Slow::new(Duration::ZERO)).health("[::]:0".parse().unwrap());
+    let running = manager.metrics("127.0.0.1:0".parse().unwrap()).start();
+    let port = running.health_addr().await.unwrap().port();
+    let answer = fetch((Ipv4Addr::LOCALHOST, port).into(), "/healthz").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    if tokio::net::TcpListener::bind((Ipv6Addr::LOCALHOST, 0)).await.is_ok() {
+        let answer = fetch((Ipv6Addr::LOCALHOST, port).into(), "/healthz").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_probe_client_that_never_finishes_its_headers_is_cut_off() {
     let endpoints = endpoints();

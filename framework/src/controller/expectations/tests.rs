@@ -219,3 +219,25 @@ async fn a_child_in_a_namespace_that_no_cache_reads_is_not_waited_for() {
     created_in(&world, "elsewhere");
     assert_eq!(world.created(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_a_child_that_was_seen_does_not_make_it_a_creation_again() {
+    let world = World::new();
+    let sent = |what| {
+        let change = (what, &child("kid"), "uid-of-kid");
+        world.ledger.sent(world.whose(), kind(), change, Instant::now());
+    };
+    let what = || {
+        let parents = world.ledger.parents.lock();
+        parents
+            .get(&key())
+            .and_then(|parent| Some(parent.rooms.first()?.sent.first_key_value()?.1.what))
+    };
+    sent(What::Created);
+    sent(What::Changed);
+    assert_eq!(what(), Some(What::Created), "nobody has seen it yet");
+    // The caches show it, by an event that came before the answer to its creation.
+    world.begin();
+    sent(What::Changed);
+    assert_eq!(what(), Some(What::Changed));
+}

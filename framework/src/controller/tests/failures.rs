@@ -8,6 +8,7 @@ use crate::controller::Timer;
 /// Does what the host of the site says.
 #[derive(Clone, Default)]
 struct Failing {
+    attempts: Arc<Mutex<Vec<u32>>>,
     tries: Arc<Mutex<Vec<tokio::time::Instant>>>,
     reports: Arc<Mutex<Vec<String>>>,
     is_well: Arc<AtomicBool>,
@@ -30,6 +31,7 @@ impl Reconciler for Failing {
 
     async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result {
         self.tries.lock().push(tokio::time::Instant::now());
+        self.attempts.lock().push(cx.attempt());
         if self.is_well.load(Ordering::SeqCst) {
             return Ok(Action::done());
         }
@@ -347,6 +349,7 @@ async fn a_change_gives_an_object_that_was_given_up_all_its_retries() {
     world.patch("home", json!({ "metadata": { "labels": { "by": "us" } } })).await;
     pass(10).await;
     assert_eq!(told(&failing), (9, 1, 2), "all its retries, and nothing new to tell");
+    assert_eq!(failing.attempts.lock()[5..], [0, 1, 2, 3]);
     world.patch("home", json!({ "spec": { "config": "another" } })).await;
     pass(10).await;
     assert_eq!(told(&failing), (13, 2, 4), "another spec is another failure");

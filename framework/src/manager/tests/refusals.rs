@@ -28,6 +28,13 @@ async fn an_operator_with_a_controller_whose_events_would_be_refused_does_not_st
     }
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_operator_does_not_watch_namespaces_that_cannot_be() {
+    let refused = named("sites").namespaces(["shop", "Bad_Name!"]).run().await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Config, "{refused}");
+    assert!(refused.to_string().contains("called \"Bad_Name!\""), "{refused}");
+}
+
 fn printed(manager: Manager, namespace: Option<&str>) -> Result<String, Error> {
     let options = ManifestOptions::default();
     manager.manifests(&match namespace {

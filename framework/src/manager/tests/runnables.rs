@@ -150,6 +150,9 @@ async fn two_of_one_name_are_refused_before_anything_runs() {
     let idle = || Runnable::new("idle", |_| std::future::ready(Ok(())));
     let error = operator(&controller).runnable(idle()).runnable(idle()).run().await.unwrap_err();
     assert!(error.to_string().contains("two runnables"), "{error}");
+    let local = Cluster::new("local", nowhere());
+    let error = operator(&controller).cluster(&local).run().await.unwrap_err();
+    assert!(error.to_string().contains("two clusters are called \"local\""), "{error}");
     assert_eq!(controller.started.load(Ordering::Relaxed), 0);
 }
 
