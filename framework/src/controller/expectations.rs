@@ -57,6 +57,8 @@ struct Sent {
     /// When it was first found to be confirmed. A creation is remembered for a while after that: its
     /// event may still be on its way, and must not pass for that of a child whose name is not known.
     confirmed: Option<Instant>,
+    /// When its creation was first found to be confirmed, if it was changed since.
+    born: Option<Instant>,
     /// The watch has told of it since: it was seen, though it may be gone again.
     is_told: bool,
 }
@@ -141,10 +143,16 @@ impl Ledger {
             sent.at = now;
             return;
         }
+        let known = room.sent.get(key).filter(|sent| sent.uid == uid && what == What::Changed);
+        let born = known.and_then(|sent| match sent.what {
+            What::Created => sent.confirmed,
+            _ => sent.born,
+        });
         if room.sent.len() >= WRITES && !room.sent.contains_key(key) {
             room.sent.pop_first();
         }
-        let sent = Sent { what, uid: uid.to_owned(), at: now, confirmed: None, is_told: false };
+        let sent =
+            Sent { what, uid: uid.to_owned(), at: now, confirmed: None, born, is_told: false };
         room.sent.insert(key.clone(), sent);
     }
 
@@ -347,7 +355,8 @@ impl Room {
             let view = views.next().unwrap_or(View::Confirmed);
             if view == View::Confirmed {
                 let at = *sent.confirmed.get_or_insert(now);
-                return sent.what == What::Created && now < at + LINGER;
+                let created = if sent.what == What::Created { Some(at) } else { sent.born };
+                return created.is_some_and(|created| now < created + LINGER);
             }
             // What the cache itself remembers ends by itself.
             view != View::Missing || now < sent.at + EXPIRE

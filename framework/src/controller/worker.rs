@@ -124,7 +124,8 @@ impl Worker {
                 Quiet::Now(reasons) => reasons,
                 Quiet::In(delay) => {
                     work.hold(delay);
-                    next = self.next().await;
+                    let now = self.seams.clock.now();
+                    next = self.follow(None, streak.goes_on(now), now).await;
                     continue;
                 }
             };
@@ -200,7 +201,7 @@ impl Worker {
                 }
                 _ => Some(work.succeeded(again_in)),
             };
-            return (left, started);
+            return (left, self.seams.clock.now());
         }
         match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
             Leave::Go => {}
@@ -214,7 +215,7 @@ impl Worker {
             }
             Leave::Wait(delay) => {
                 work.because(reasons).hold(delay);
-                return (None, started);
+                return (None, self.seams.clock.now());
             }
         }
         // A burst's reasons are known here alone: a turn that comes back must not lose them.

@@ -78,8 +78,8 @@ impl Written {
     }
 }
 
-/// A candidate whose writes of its own record fail so often in a row, though they may be executed, leaves
-/// the lease to others.
+/// A candidate that finds so many records of its own in a row, and was told of none that it was stored,
+/// leaves the lease to others.
 const IN_VAIN: u8 = 3;
 
 /// What a process asks for and grants beside the race itself.
@@ -124,8 +124,10 @@ pub(super) struct Machine {
     lost: Option<Loss>,
     began: Option<Mark>,
     reads: u8,
-    /// Writes since the last success that would have made this process lead, and did not.
+    /// Records of its own that it found since the last success without being told that they were stored.
     in_vain: u8,
+    /// The version of the last one.
+    found: Option<String>,
 }
 
 impl Machine {
@@ -142,6 +144,7 @@ impl Machine {
             began: None,
             reads: 0,
             in_vain: 0,
+            found: None,
         }
     }
 
@@ -253,7 +256,11 @@ impl Machine {
         match answer {
             Answer::Lease(lease) => {
                 self.see(lease, now);
-                if *ask == Ask::Read { self.decide(now, wall) } else { self.written(sent, now) }
+                if *ask == Ask::Read {
+                    self.find();
+                    return self.decide(now, wall);
+                }
+                self.written(ask, sent, now)
             }
             Answer::Missing => self.missing(now, wall),
             Answer::Conflict => {
@@ -265,8 +272,6 @@ impl Machine {
                 self.stale();
                 if self.held.is_some() {
                     self.failing = self.failing.or(self.began);
-                } else if *ask != Ask::Read {
-                    self.in_vain = self.in_vain.saturating_add(1);
                 }
                 None
             }
@@ -353,7 +358,7 @@ impl Machine {
     }
 
     /// A write of ours was stored.
-    fn written(&mut self, sent: &Mark, now: &Mark) -> Option<Ask> {
+    fn written(&mut self, ask: &Ask, sent: &Mark, now: &Mark) -> Option<Ask> {
         if self.holder() != Some(&self.identity) {
             let asker = self.sight.as_ref().map(|sight| &sight.lease.record.requested_by);
             if self.manners.asks && asker.is_some_and(Option::is_none) {
@@ -362,6 +367,14 @@ impl Machine {
             }
             // Something between us and the store changed the holder.
             return self.decide_loss();
+        }
+        // A request leaves the holder, who may be another process of this name.
+        let record = match ask {
+            Ask::Create(record) | Ask::Replace { record, .. } => record,
+            Ask::Read => return None,
+        };
+        if !self.written.contains(record) {
+            return None;
         }
         if let Some(sight) = &self.sight
             && !self.is_ours(&sight.lease.record)
@@ -373,10 +386,18 @@ impl Machine {
         if remaining(&self.timing, sent, now).is_some() {
             self.held = Some(*sent);
             (self.failing, self.in_vain) = (None, 0);
-        } else if self.held.is_none() {
-            self.in_vain = self.in_vain.saturating_add(1);
         }
         None
+    }
+
+    /// Counts the record that was read if it is one of its own that this process does not hold.
+    fn find(&mut self) {
+        let Some(sight) = self.sight.as_ref().filter(|_| self.held.is_none()) else { return };
+        let version = &sight.lease.version;
+        if self.is_ours(&sight.lease.record) && self.found.as_ref() != Some(version) {
+            self.found = Some(version.clone());
+            self.in_vain = self.in_vain.saturating_add(1);
+        }
     }
 
     fn decide_loss(&mut self) -> Option<Ask> {
@@ -431,7 +452,8 @@ impl Machine {
     /// Asks the holder for the lease, once: a record that changed over and over would never pass on.
     fn request(&self, sight: &Sight) -> Option<Ask> {
         let old = &sight.lease.record;
-        let asks = self.manners.asks && old.holder.is_some() && old.requested_by.is_none();
+        let is_held = old.holder.as_ref().is_some_and(|holder| *holder != self.identity);
+        let asks = self.manners.asks && is_held && old.requested_by.is_none();
         asks.then(|| Ask::Replace {
             version: sight.lease.version.clone(),
             record: LeaderElectionRecord {

@@ -30,8 +30,8 @@ struct Memory {
     silent: AtomicBool,
     /// Can it be read and not written?
     refuses: AtomicBool,
-    /// Whose writes are stored and answered with an error?
-    misled: Mutex<Option<String>>,
+    /// Whose writes are stored and answered with that error?
+    misled: Mutex<Option<(&'static str, ErrorKind)>>,
     reads: AtomicU64,
     events: Mutex<Vec<String>>,
     told: tokio::sync::watch::Sender<Option<ObservedRecord>>,
@@ -61,9 +61,11 @@ impl Memory {
     }
 
     fn told(&self, identity: &str, stored: ObservedRecord) -> Result<ObservedRecord, Error> {
-        match self.misled.lock().as_deref() == Some(identity) {
-            true => Err(Error::new(ErrorKind::Server, "stored, and not told so")),
-            false => Ok(stored),
+        match *self.misled.lock() {
+            Some((whose, error)) if whose == identity => {
+                Err(Error::new(error, "stored, and not told so"))
+            }
+            _ => Ok(stored),
         }
     }
 
@@ -324,11 +326,13 @@ async fn a_process_leads_again_at_once_when_the_record_is_its_own() {
 
 #[tokio::test(start_paused = true)]
 async fn who_is_never_told_that_its_writes_were_stored_leaves_the_lease_to_others() {
-    for has_led in [false, true] {
+    // A conflict: the client sent it again, and met its own first try.
+    let errors = [ErrorKind::Server, ErrorKind::Conflict];
+    for (has_led, error) in errors.into_iter().flat_map(|error| [(false, error), (true, error)]) {
         let bench = Bench::new();
         let ((ann, _), (bob, _)) = (bench.elector("ann"), bench.elector("bob"));
         let term = if has_led { ann.campaign(&bench.stop).await } else { None };
-        *bench.store.misled.lock() = Some("ann".to_owned());
+        *bench.store.misled.lock() = Some(("ann", error));
         let (term_of_ann, stop) = (term, bench.stop.clone());
         let ann = tokio::spawn(async move {
             if let Some(term) = term_of_ann {
@@ -354,13 +358,39 @@ async fn who_is_never_told_that_its_writes_were_stored_leaves_the_lease_to_other
 async fn who_is_not_told_of_one_write_tries_again_at_once() {
     let bench = Bench::new();
     let (ann, _) = bench.elector("ann");
-    *bench.store.misled.lock() = Some("ann".to_owned());
+    *bench.store.misled.lock() = Some(("ann", ErrorKind::Server));
     let stop = bench.stop.clone();
     let led = tokio::spawn(async move { ann.campaign(&stop).await.is_some() });
     tokio::time::sleep(Duration::from_secs(1)).await;
     *bench.store.misled.lock() = None;
     let led = tokio::time::timeout(Duration::from_secs(3), led).await;
     assert!(led.expect("within a retry period").unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_whose_writes_are_refused_takes_the_lease_as_soon_as_they_are_not() {
+    let bench = Bench::new();
+    bench.store.put(LeaderElectionRecord::default());
+    bench.store.refuses.store(true, Ordering::Relaxed);
+    let ((ann, _), stop) = (bench.elector("ann"), bench.stop.clone());
+    let led = tokio::spawn(async move { ann.campaign(&stop).await.is_some() });
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    bench.store.refuses.store(false, Ordering::Relaxed);
+    let led = tokio::time::timeout(Duration::from_secs(3), led).await;
+    assert!(led.expect("within a retry period").unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn l3_a_second_process_of_one_name_does_not_lead_by_asking() {
+    let bench = Bench::new();
+    let (first, seams) = bench.elector("ann");
+    let _term = first.campaign(&bench.stop).await.unwrap();
+    let lock = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
+    let asks = LeaderElection::new("ops").ask(true);
+    let second = Elector::over(asks, Arc::new(lock), seams).unwrap();
+    let limit = Duration::from_secs(120);
+    let led = tokio::time::timeout(limit, second.campaign(&bench.stop)).await;
+    assert!(led.is_err(), "two lead");
 }
 
 #[test]

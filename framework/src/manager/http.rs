@@ -72,12 +72,16 @@ pub(super) async fn bind(addr: SocketAddr, what: &str) -> Result<TcpListener, Er
 /// Listens on every interface, by IPv6 and IPv4; on a machine without IPv6 by IPv4 alone.
 fn everywhere(port: u16) -> io::Result<TcpListener> {
     let listen = |domain, addr: SocketAddr| {
-        let socket = Socket::new(domain, Type::STREAM.nonblocking().cloexec(), None)?;
+        let socket = Socket::new(domain, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
         if addr.is_ipv6() {
             // Whatever the machine's default is.
             socket.set_only_v6(false)?;
         }
-        socket.set_reuse_address(true)?;
+        // As tokio has it: elsewhere that would let two programs have one port.
+        if cfg!(unix) {
+            socket.set_reuse_address(true)?;
+        }
         socket.bind(&addr.into())?;
         socket.listen(BACKLOG)?;
         TcpListener::from_std(socket.into())
@@ -87,6 +91,12 @@ fn everywhere(port: u16) -> io::Result<TcpListener> {
         Err(_) => listen(Domain::IPV4, (Ipv4Addr::UNSPECIFIED, port).into()),
         bound => bound,
     }
+}
+
+/// Do both name the same port of the same interfaces?
+pub(super) fn is_one(one: SocketAddr, other: SocketAddr) -> bool {
+    let is_everywhere = one.ip().is_unspecified() && other.ip().is_unspecified();
+    one.port() == other.port() && (one.ip() == other.ip() || is_everywhere)
 }
 
 /// Serves connections for ever.

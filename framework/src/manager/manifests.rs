@@ -102,7 +102,6 @@ fn check(manager: &Manager, name: &str, namespace: &str) -> Result<(), Error> {
 
 const LONGEST_LABEL: usize = 63;
 
-/// RFC 1123: what a namespace, and each part of most names, has to be.
 /// Can there be the namespaces that are to be watched?
 pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
     let refused = manager.namespaces.iter().find(|watched| !is_label(watched));
@@ -114,6 +113,7 @@ pub(super) fn watchable(manager: &Manager) -> Result<(), Error> {
     })
 }
 
+/// RFC 1123: what a namespace, and each part of most names, has to be.
 fn is_label(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     (1..=LONGEST_LABEL).contains(&text.len())

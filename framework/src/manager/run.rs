@@ -23,7 +23,7 @@ use tracing::field::display;
 use tracing::{debug, error, info, warn};
 
 use super::health::{SharedVitals, Vitals};
-use super::http::{Endpoints, bind, serve};
+use super::http::{Endpoints, bind, is_one, serve};
 use super::manifests::watchable;
 use super::runnable::{Crew, When};
 use super::running::{Addresses, Running};
@@ -274,7 +274,7 @@ impl Operator {
         };
         let mut addresses = Addresses::default();
         let (health, metrics) = (self.health.addr(), self.metrics.addr());
-        let shared = health.is_some() && health == metrics && health.is_some_and(|a| a.port() != 0);
+        let shared = health.zip(metrics).is_some_and(|(a, b)| is_one(a, b) && a.port() != 0);
         // The names of objects and the texts of errors are nobody's business on the network.
         let debug = self.debug || metrics.is_some_and(|at| at.ip().is_loopback());
         if let Some(addr) = health {

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
 use super::health::Vitals;
-use super::http::{Endpoints, bind, converse, serve};
+use super::http::{Endpoints, bind, converse, is_one, serve};
 use super::*;
 use crate::client::tests::capture::Captured;
 use crate::controller::{ControllerRun, ControllerState};
@@ -284,6 +284,13 @@ async fn the_debug_page_is_served_beside_metrics_on_loopback_and_beyond_only_whe
         let health = running.health_addr().await.unwrap();
         assert!(fetch(health, "/debug").await.contains("404"), "the probes' port has none");
     }
+}
+
+#[test]
+fn a_port_of_every_interface_is_one_port_however_it_is_written() {
+    let is_one = |a: &str, b: &str| is_one(a.parse().unwrap(), b.parse().unwrap());
+    assert!(is_one("[::]:8081", "0.0.0.0:8081") && is_one("127.0.0.1:80", "127.0.0.1:80"));
+    assert!(!is_one("[::]:8081", "0.0.0.0:8080") && !is_one("[::]:80", "127.0.0.1:80"));
 }
 
 #[tokio::test]

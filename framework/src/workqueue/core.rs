@@ -249,19 +249,21 @@ impl<T: Eq + Clone> Core<T> {
     #[inline]
     pub(super) fn promote(&mut self, now: Nanos) {
         if self.timers.next().is_some_and(|(first, ..)| first <= now) {
-            self.promote_due(now);
+            self.promote_some(now, AT_ONCE);
         }
     }
 
-    fn promote_due(&mut self, now: Nanos) {
-        for _ in 0..AT_ONCE {
+    /// [`promote`](Self::promote), `most` keys at most; tells how many.
+    pub(super) fn promote_some(&mut self, now: Nanos, most: usize) -> usize {
+        for count in 0..most {
             let next = self.timers.next().filter(|(at, ..)| *at <= now);
-            let Some((at, _, ticket)) = next else { return };
+            let Some((at, _, ticket)) = next else { return count };
             self.backing_off -= usize::from(self.slots.get(ticket).is_backing_off());
             self.timers.pop(|timer| is_live(&self.slots, timer));
             self.make_ready(ticket, at);
             self.adds += 1;
         }
+        most
     }
 
     /// The key whose turn it is. Keys that keep failing are passed over while they hold their share

@@ -150,7 +150,11 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     pub fn add_each(&self, keys: impl IntoIterator<Item = (T, Adding)>) {
         // The iterator is the caller's code: run it before any lock is taken.
         let keys = keys.into_iter().map(|(key, adding)| (self.hashed(key), adding));
-        let posted = self.shared.inbox.post(self.shared.now(), keys.collect());
+        let keys: Vec<_> = keys.collect();
+        if keys.is_empty() {
+            return;
+        }
+        let posted = self.shared.inbox.post(self.shared.now(), keys);
         let Err(keys) = posted else { return };
         let mut keys = keys.into_iter();
         while keys.len() > 0 {
@@ -321,8 +325,10 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     /// Adds what waited in the inbox, as of the time when it came.
     #[inline]
     fn take_in(&mut self, letters: Vec<Letter<T>>) {
+        let mut most = AT_ONCE;
         for (came, keys) in letters {
-            self.core.promote(came);
+            // What was due before goes first; very much of that holds nobody up for long.
+            most -= self.core.promote_some(came, most);
             for (key, adding) in keys {
                 self.core.add_hashed(key, adding, came);
             }

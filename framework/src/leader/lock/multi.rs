@@ -113,23 +113,32 @@ impl MultiLock {
         } else {
             (primary().await?, secondary().await?)
         };
-        self.second_first.store(second_first, Ordering::Relaxed);
+        self.second_first.store(false, Ordering::Relaxed);
         Ok(self.join(primary, Some(secondary)))
     }
 
-    /// Writes one of them, which is the first next time if it refuses or does not answer.
+    /// Writes one of them, which is the first next time if it refuses or does not answer. That somebody
+    /// else wrote it is no refusal.
     async fn put(
         &self,
         is_second: bool,
         version: Option<&str>,
         record: LeaderElectionRecord,
     ) -> Result<ObservedRecord, Error> {
-        self.second_first.store(is_second, Ordering::Relaxed);
+        let before = self.second_first.swap(is_second, Ordering::Relaxed);
         let lock = if is_second { &self.secondary } else { &self.primary };
-        match version {
+        let answer = match version {
             Some(version) => lock.update(version, record).await,
             None => lock.create(record).await,
+        };
+        let refused = answer.as_ref().err().is_some_and(|error| {
+            use ErrorKind::{AlreadyExists, Conflict, NotFound};
+            !matches!(error.kind(), Conflict | AlreadyExists | NotFound)
+        });
+        if !refused {
+            self.second_first.store(before, Ordering::Relaxed);
         }
+        answer
     }
 }
 

@@ -83,6 +83,8 @@ async fn a_sleeper_that_gives_up_leaves_the_inbox_open_and_the_delays_minded() {
 #[tokio::test(start_paused = true)]
 async fn what_waits_beside_the_queue_is_bounded_also_when_it_is_one_key() {
     let queue = queue(1);
+    queue.add_all([]);
+    assert!(!queue.has_mail(), "nothing is nothing");
     let most = 4096;
     for _ in 0..most {
         queue.add_all([1]);
