@@ -394,7 +394,10 @@ impl Machine {
     fn find(&mut self) {
         let Some(sight) = self.sight.as_ref().filter(|_| self.held.is_none()) else { return };
         let version = &sight.lease.version;
-        if self.is_ours(&sight.lease.record) && self.found.as_ref() != Some(version) {
+        if !self.is_ours(&sight.lease.record) {
+            // It passed on, or may.
+            self.in_vain = 0;
+        } else if self.found.as_ref() != Some(version) {
             self.found = Some(version.clone());
             self.in_vain = self.in_vain.saturating_add(1);
         }
