@@ -61,14 +61,14 @@ impl QueueSettings {
         self
     }
 
-    /// The [reasons](Adding::reasons) of a key that comes back because its work failed. Default: none.
+    /// The [reasons](super::Adding::reasons) of a key that comes back because its work failed. Default: none.
     pub fn retried_for(mut self, reasons: u64) -> Self {
         self.retried = reasons;
         self
     }
 
-    /// The [reasons](Adding::reasons) of a key that comes back because its work asked for it
-    /// ([`Work::after`]). Default: none.
+    /// The [reasons](super::Adding::reasons) of a key that comes back because its work asked for it
+    /// ([`Work::after`](super::Work::after)). Default: none.
     pub fn requeued_for(mut self, reasons: u64) -> Self {
         self.requeued = reasons;
         self
