@@ -55,12 +55,15 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
-    /// What waits here.
+    /// Is there anything, as far as one sees without the lock?
     #[inline]
+    pub(super) fn has_mail(&self) -> bool {
+        self.has_mail.load(Ordering::Relaxed)
+    }
+
+    /// What waits here.
+    #[cold]
     pub(super) fn take(&self) -> Vec<Letter<T>> {
-        if !self.has_mail.load(Ordering::Relaxed) {
-            return Vec::new();
-        }
         self.empty(&mut self.inside.lock())
     }
 
@@ -74,11 +77,6 @@ impl<T> Inbox<T> {
     /// What comes may wait here again.
     pub(super) fn open(&self) {
         self.inside.lock().is_shut = false;
-    }
-
-    #[cfg(test)]
-    pub(super) fn has_mail(&self) -> bool {
-        self.has_mail.load(Ordering::Relaxed)
     }
 
     fn empty(&self, inside: &mut Inside<T>) -> Vec<Letter<T>> {

@@ -260,7 +260,9 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
         let mut inside = self.inside.lock();
         let before = inside.core.eligible();
-        inside.take_in(self.inbox.take());
+        if self.inbox.has_mail() {
+            inside.take_in(self.inbox.take());
+        }
         // What is due became ready before whatever happens now.
         inside.core.promote(now);
         let result = step(&mut inside, now);
@@ -323,7 +325,8 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 
 impl<T: Hash + Eq + Clone> Inside<T> {
     /// Adds what waited in the inbox, as of the time when it came.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn take_in(&mut self, letters: Vec<Letter<T>>) {
         let mut most = AT_ONCE;
         for (came, keys) in letters {
