@@ -2,7 +2,7 @@
 //!
 //! Reconciles that never wait would keep a thread for themselves. tokio's budget asks for a pause after
 //! 128 of whatever was asked of it; a pause makes tokio wake an idle thread, whom it then has nothing to
-//! give, and that costs as much as fifty turns of a queue. So turns are counted here, and their time.
+//! give, and that costs as much as dozens of a queue's turns. So turns are counted here, and their time.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
