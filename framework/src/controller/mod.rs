@@ -24,6 +24,7 @@ mod expectations;
 mod failure;
 mod feed;
 mod giveup;
+mod keys;
 mod last;
 mod limits;
 mod meter;

@@ -121,7 +121,7 @@ impl<C: Reconciler> Handle<C> {
                 .retry(plan.retry)
                 .retried_for(Reason::RETRY.bit())
                 .requeued_for(Reason::REQUEUE.bit());
-            let queue = WorkQueue::new(settings, seams);
+            let queue = WorkQueue::of_objects(settings, seams);
             let feed = Feed::new(queue.clone(), self.waking.debounce(), seams.clock.clone());
             let meter = Meter::new(&seams.metrics, &plan.name, workers);
             self.waking.paused.tell(seams.metrics.gauge(&names::PAUSED, &[&plan.name]));

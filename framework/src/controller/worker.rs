@@ -320,7 +320,7 @@ impl Worker {
             Outcome::Absent => {
                 self.pace.forget(work.key());
                 self.last.forget(work.key());
-                (Ended::Success, None)
+                return (Ended::Success, Some(work.left()));
             }
             Outcome::Paused => {
                 tracing::debug!("not reconciled: paused");

@@ -3,7 +3,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use triomphe::{Arc, HeaderSlice};
 
 use super::ResourceInfo;
 
@@ -13,15 +15,24 @@ pub struct ClusterId(pub u16);
 
 /// Namespace and name of an object; cheap to clone. Ordered by cluster, namespace, then name.
 ///
-/// All clones share one text, so that a clone counts in one place and not in one that every key of a
-/// namespace counts in too. A key knows its hash: it is looked up far more often than it is made.
+/// All clones share one block, so that a clone counts in one place and not in one that every key of a
+/// namespace counts in too, and is two words long. A key knows its hash: it is looked up far more often than
+/// it is made.
 #[derive(Clone)]
 pub struct ObjectKey {
-    /// `NAMESPACE/NAME`, or the name alone.
-    text: Arc<str>,
+    /// The text is `NAMESPACE/NAME`, or the name alone.
+    block: Arc<HeaderSlice<About, str>>,
+}
+
+/// What a key notes as its place before any queue has put it somewhere.
+const NOWHERE: u32 = u32::MAX;
+
+struct About {
     hash: u64,
+    /// Where a queue has put the key, most likely.
+    place: AtomicU32,
     /// Where the name begins; 0 in a key without namespace.
-    name_at: u32,
+    name_at: u16,
     cluster: ClusterId,
 }
 
@@ -29,62 +40,89 @@ impl ObjectKey {
     /// A key of the local cluster.
     pub fn new(namespace: Option<&str>, name: &str) -> Self {
         let Some(namespace) = namespace else {
-            return Self::of(ClusterId::default(), 0, Arc::from(name));
+            return Self::of(ClusterId::default(), 0, name);
         };
         let mut text = String::with_capacity(namespace.len() + 1 + name.len());
         text.push_str(namespace);
         text.push('/');
         text.push_str(name);
         // Nothing that long comes over a wire; if it did, it would be a name with a slash.
-        let name_at = u32::try_from(namespace.len() + 1).unwrap_or(0);
-        Self::of(ClusterId::default(), name_at, Arc::from(text))
+        let name_at = u16::try_from(namespace.len() + 1).unwrap_or(0);
+        Self::of(ClusterId::default(), name_at, &text)
     }
 
-    fn of(cluster: ClusterId, name_at: u32, text: Arc<str>) -> Self {
+    fn of(cluster: ClusterId, name_at: u16, text: &str) -> Self {
         // Without a key of its own, so that it is the same in every run; tables that others could
         // fill with names of their choice hash it once more with a seed.
         let mut hasher = DefaultHasher::new();
         hasher.write_u16(cluster.0);
-        hasher.write_u32(name_at);
+        hasher.write_u16(name_at);
         hasher.write(text.as_bytes());
-        Self { hash: hasher.finish(), text, name_at, cluster }
+        let about =
+            About { hash: hasher.finish(), place: AtomicU32::new(NOWHERE), name_at, cluster };
+        Self { block: Arc::from_header_and_str(about, text) }
     }
 
     /// The same name in another cluster.
     #[must_use]
     pub fn in_cluster(self, cluster: ClusterId) -> Self {
-        if self.cluster == cluster { self } else { Self::of(cluster, self.name_at, self.text) }
+        if self.cluster() == cluster {
+            return self;
+        }
+        Self::of(cluster, self.block.header.name_at, self.text())
     }
 
     /// The cluster.
     pub fn cluster(&self) -> ClusterId {
-        self.cluster
+        self.block.header.cluster
+    }
+
+    fn known(&self) -> (u64, u16, ClusterId) {
+        let About { hash, name_at, cluster, .. } = self.block.header;
+        (hash, name_at, cluster)
+    }
+
+    fn text(&self) -> &str {
+        &self.block.slice
+    }
+
+    fn name_at(&self) -> usize {
+        usize::from(self.block.header.name_at)
     }
 
     /// The namespace; `None` for cluster-scoped objects.
     pub fn namespace(&self) -> Option<&str> {
-        self.text.get(..(self.name_at as usize).checked_sub(1)?)
+        self.text().get(..self.name_at().checked_sub(1)?)
     }
 
     /// The name.
     pub fn name(&self) -> &str {
-        self.text.get(self.name_at as usize..).unwrap_or_default()
+        self.text().get(self.name_at()..).unwrap_or_default()
+    }
+
+    /// What a queue noted last with this key or a clone, for itself to check.
+    pub(crate) fn place(&self) -> Option<u32> {
+        Some(self.block.header.place.load(Relaxed)).filter(|place| *place != NOWHERE)
+    }
+
+    /// Notes where a queue has put the key.
+    pub(crate) fn note_place(&self, place: u32) {
+        self.block.header.place.store(place, Relaxed);
     }
 
     /// What it is ordered by; texts are in the order of their bytes.
     fn parts(&self) -> (ClusterId, Option<&[u8]>, &[u8]) {
-        let (text, name_at) = (self.text.as_bytes(), self.name_at as usize);
+        let (text, name_at) = (self.text().as_bytes(), self.name_at());
         let namespace = name_at.checked_sub(1).and_then(|end| text.get(..end));
-        (self.cluster, namespace, text.get(name_at..).unwrap_or_default())
+        (self.cluster(), namespace, text.get(name_at..).unwrap_or_default())
     }
 }
 
 impl PartialEq for ObjectKey {
     fn eq(&self, other: &Self) -> bool {
-        // Clones have the very same text, and most others differ in the hash.
-        self.hash == other.hash
-            && (self.cluster, self.name_at) == (other.cluster, other.name_at)
-            && (Arc::ptr_eq(&self.text, &other.text) || self.text == other.text)
+        // Clones have the very same block, and most others differ in the hash.
+        Arc::ptr_eq(&self.block, &other.block)
+            || (self.known() == other.known() && self.text() == other.text())
     }
 }
 
@@ -92,7 +130,7 @@ impl Eq for ObjectKey {}
 
 impl Hash for ObjectKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.hash);
+        state.write_u64(self.block.header.hash);
     }
 }
 
@@ -104,8 +142,7 @@ impl PartialOrd for ObjectKey {
 
 impl Ord for ObjectKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        if self.cluster == other.cluster && Arc::ptr_eq(&self.text, &other.text) {
-            // Clones; two keys that share a text differ in nothing but the cluster.
+        if Arc::ptr_eq(&self.block, &other.block) {
             return Ordering::Equal;
         }
         self.parts().cmp(&other.parts())
@@ -114,7 +151,7 @@ impl Ord for ObjectKey {
 
 impl fmt::Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(self.text())
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Home {
 
 /// What an object takes up beside its key and its content: with the two counters of a shared value.
 const BLOCK: usize = size_of::<Object>() + 2 * size_of::<usize>();
+/// Of a key's block, what is not its text.
+const ABOUT: usize = 3 * size_of::<usize>();
 
 impl Home {
     pub(crate) fn new(info: ResourceInfo, core: Weak<Core>, mode: Mode) -> Self {
@@ -170,10 +172,10 @@ impl Object {
 
     /// Bytes that it takes up beside its place in the store.
     pub(crate) fn resident(&self) -> usize {
-        // The two counters of a shared value stand before the key's text, too.
+        // A counter and what a key knows of itself stand before its text.
         let key = self.key.namespace().map_or(0, |namespace| namespace.len() + 1);
         let key = key + self.key.name().len();
-        let fixed = BLOCK + 2 * size_of::<usize>() + key;
+        let fixed = BLOCK + ABOUT + key;
         fixed + self.content.capacity() + self.outline.heap()
     }
 

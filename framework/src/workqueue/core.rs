@@ -1,16 +1,17 @@
 //! The queue as a state machine: no locks, no tasks, no clock of its own.
 //!
-//! Every call is told the time since the queue was made. A key has one [`Slot`] while it is ready,
-//! in work or waiting; when it rests it has none. Whatever happens to a key costs the same however
+//! Every call is told the time since the queue was made. A key has one [`Slot`], which it keeps when it
+//! rests, unless there are very many. Whatever happens to a key costs the same however
 //! many others there are; only delays cost a step more each time their number doubles.
 
 use std::time::Duration;
 
 use self::lines::Lines;
-use self::slot::{Again, Place, judge};
+use self::slot::{Again, Place, Working, judge};
 pub(super) use self::slot::{Nanos, nanos};
-use self::slots::Slots;
-pub(super) use self::slots::Ticket;
+pub(crate) use self::slots::Notes;
+use self::slots::{KEPT, Slots};
+pub(super) use self::slots::{Left, NOWHERE, Ticket};
 use self::timers::{Timer, Timers};
 use super::{Adding, Priority, RetryPolicy};
 
@@ -44,6 +45,8 @@ pub struct QueueCounts {
 pub(super) enum Verdict {
     /// Success.
     Done,
+    /// Success, and the key is not likely to come back.
+    Gone,
     /// Success; look again then.
     After(Duration),
     /// Failure; `draw` in `[0, 1)` picks the delay below the bound.
@@ -79,6 +82,13 @@ pub(super) struct Facts {
     pub(super) waited: Nanos,
 }
 
+impl Facts {
+    /// Nothing but the ticket is known.
+    fn of(ticket: Ticket) -> Self {
+        Self { ticket, failures: 0, priority: Priority::NORMAL, reasons: 0, at: 0, waited: 0 }
+    }
+}
+
 /// What a verdict led to.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Finished<T> {
@@ -86,8 +96,8 @@ pub(super) struct Finished<T> {
     pub(super) worked: Nanos,
     /// When a retry is due; `None` for a success, or when the policy gave up.
     pub(super) retry: Option<Duration>,
-    /// The key when it rests now, to be dropped outside of locks.
-    pub(super) rested: Option<T>,
+    /// What is needed no more, to be dropped outside of locks.
+    pub(super) left: Left<T>,
 }
 
 /// The state of a queue.
@@ -101,8 +111,6 @@ pub(super) struct Core<T> {
     timers: Timers,
     /// Delayed keys that failed or were held back.
     backing_off: usize,
-    /// Keys in work, in no order.
-    in_work: Vec<Ticket>,
     failing_in_work: usize,
     /// Keys in work that were added again.
     coming_back: usize,
@@ -117,15 +125,19 @@ pub(super) struct Core<T> {
 impl<T: Eq + Clone> Core<T> {
     /// A queue for `workers` workers; after `ageing` a key is no longer passed over for its low
     /// priority.
-    pub(super) fn new(workers: usize, policy: RetryPolicy, ageing: Duration) -> Self {
+    pub(super) fn new(
+        workers: usize,
+        policy: RetryPolicy,
+        ageing: Duration,
+        notes: Notes<T>,
+    ) -> Self {
         Self {
             policy,
             failing_limit: (workers / 2).max(1),
-            slots: Slots::new(),
+            slots: Slots::new(KEPT, notes),
             lines: Lines::new(nanos(ageing)),
             timers: Timers::default(),
             backing_off: 0,
-            in_work: Vec::new(),
             failing_in_work: 0,
             coming_back: 0,
             turn: 0,
@@ -136,13 +148,43 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Wants `key`, whose hash that is, worked on as `adding` says; merges that with what was wanted
-    /// before.
-    pub(super) fn add_hashed(&mut self, (hash, key): (u64, T), adding: Adding, now: Nanos) {
+    /// before. Leaves the key, to be dropped outside of locks, if it knows it already.
+    pub(super) fn add_hashed(
+        &mut self,
+        (hash, key): &mut (u64, Option<T>),
+        adding: Adding,
+        now: Nanos,
+    ) {
+        let Some(known) = key.as_ref() else { return };
+        let guess = self.guess(known, *hash);
+        self.add_guessed((*hash, guess, key), adding, now);
+    }
+
+    /// The slot of that key, most likely; who adds several keys looks for all of them first.
+    #[inline]
+    pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
+        self.slots.guess(key, hash)
+    }
+
+    /// A guess, if that slot's hash is the same; otherwise none.
+    #[inline]
+    pub(super) fn confirmed(&self, guess: u32, hash: u64) -> u32 {
+        if self.slots.confirm(guess, hash) { guess } else { NOWHERE }
+    }
+
+    /// [`add_hashed`](Self::add_hashed), with a [guess](Self::guess).
+    #[inline]
+    pub(super) fn add_guessed(
+        &mut self,
+        (hash, guess, key): (u64, u32, &mut Option<T>),
+        adding: Adding,
+        now: Nanos,
+    ) {
         if self.closed {
             return;
         }
         let Adding { priority, reasons, delay } = adding;
-        let (ticket, is_new) = self.slots.enter(key, hash);
+        let Some((ticket, is_new)) = self.slots.enter(key, hash, guess) else { return };
         let slot = self.slots.get_mut(ticket);
         slot.reasons |= reasons;
         if is_new {
@@ -158,15 +200,16 @@ impl<T: Eq + Clone> Core<T> {
     /// At once.
     fn want(&mut self, ticket: Ticket, priority: Priority, now: Nanos) {
         let slot = self.slots.get_mut(ticket);
-        match &mut slot.place {
+        match slot.place {
+            Place::Resting => self.make_ready(ticket, now),
             Place::Ready { .. } if slot.priority >= priority => return,
-            Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => {
-                return self.raise(ticket, priority);
-            }
-            Place::Working { again, .. } => {
+            Place::Ready { .. } => return self.raise(ticket, priority),
+            Place::Working { spot } => {
+                let again = &mut self.slots.working(spot).again;
                 let priority = match again {
+                    Again::Now { .. } => return self.raise(ticket, priority),
                     Again::At { priority: asked, .. } => priority.max(*asked),
-                    _ => priority,
+                    Again::No => priority,
                 };
                 self.turn += 1;
                 *again = Again::Now { turn: self.turn, since: now, passed: false, priority };
@@ -178,7 +221,6 @@ impl<T: Eq + Clone> Core<T> {
                 self.stop_waiting(ticket);
                 self.make_ready(ticket, now);
             }
-            Place::Resting => self.make_ready(ticket, now),
         }
         self.adds += 1;
     }
@@ -186,22 +228,22 @@ impl<T: Eq + Clone> Core<T> {
     /// Later, or earlier than that if it was asked for already.
     fn want_at(&mut self, ticket: Ticket, priority: Priority, at: Nanos) {
         let slot = self.slots.get_mut(ticket);
-        match &mut slot.place {
-            Place::Ready { .. } | Place::Working { again: Again::Now { .. }, .. } => {
-                return self.raise(ticket, priority);
-            }
-            Place::Working { again: again @ Again::No, .. } => *again = Again::At { at, priority },
-            Place::Working { again: Again::At { at: earlier, priority: asked }, .. } => {
-                *asked = priority.max(*asked);
-                if *earlier <= at {
-                    return;
+        match slot.place {
+            Place::Ready { .. } => return self.raise(ticket, priority),
+            Place::Working { spot } => match &mut self.slots.working(spot).again {
+                Again::Now { .. } => return self.raise(ticket, priority),
+                again @ Again::No => *again = Again::At { at, priority },
+                Again::At { at: earlier, priority: asked } => {
+                    *asked = priority.max(*asked);
+                    if *earlier <= at {
+                        return;
+                    }
+                    *earlier = at;
                 }
-                *earlier = at;
-            }
+            },
             Place::Waiting { at: earlier, .. } => {
-                let is_earlier = at < *earlier;
                 slot.priority = slot.priority.max(priority);
-                if !is_earlier {
+                if at >= earlier {
                     return;
                 }
                 self.stop_waiting(ticket);
@@ -223,12 +265,16 @@ impl<T: Eq + Clone> Core<T> {
                 *place = turn;
                 (std::mem::replace(&mut slot.priority, higher), true, true)
             }
-            Place::Working { again: Again::Now { turn: place, passed, priority, .. }, .. }
-                if *priority < higher =>
-            {
-                *place = turn;
-                let had_place = !std::mem::take(passed);
-                (std::mem::replace(priority, higher), false, had_place)
+            Place::Working { spot } => {
+                let spot = *spot;
+                match &mut self.slots.working(spot).again {
+                    Again::Now { turn: place, passed, priority, .. } if *priority < higher => {
+                        *place = turn;
+                        let had_place = !std::mem::take(passed);
+                        (std::mem::replace(priority, higher), false, had_place)
+                    }
+                    _ => return,
+                }
             }
             _ => return,
         };
@@ -271,16 +317,16 @@ impl<T: Eq + Clone> Core<T> {
     #[inline]
     pub(super) fn take(&mut self, now: Nanos) -> Option<Taken<T>> {
         let ticket = self.next(now)?;
-        let (key, facts) = self.begin(ticket, now)?;
+        let mut facts = Facts::of(ticket);
+        let key = self.begin(&mut facts, now)?;
         Some(Taken { key, facts })
     }
 
     /// [`take`](Self::take) into a hand; what it held is returned, to be dropped outside of locks.
     #[inline]
     pub(super) fn take_into(&mut self, hand: &mut Taken<T>, now: Nanos) -> Option<T> {
-        let ticket = self.next(now)?;
-        let (key, facts) = self.begin(ticket, now)?;
-        hand.facts = facts;
+        hand.facts.ticket = self.next(now)?;
+        let key = self.begin(&mut hand.facts, now)?;
         Some(std::mem::replace(&mut hand.key, key))
     }
 
@@ -293,25 +339,46 @@ impl<T: Eq + Clone> Core<T> {
         self.lines.take(&mut self.slots, may_fail, now)
     }
 
-    /// A key's work begins.
+    /// The work on the key with that ticket begins. Puts down what is known of it field by field: who reads
+    /// right after a store what it wrote together with something else waits for the store.
     #[inline(always)]
-    fn begin(&mut self, ticket: Ticket, now: Nanos) -> Option<(T, Facts)> {
+    fn begin(&mut self, facts: &mut Facts, now: Nanos) -> Option<T> {
+        let ticket = facts.ticket;
         let (key, slot) = self.slots.entry_mut(ticket);
-        let key = key?.clone();
+        let key = key?;
         let since = match slot.place {
             Place::Ready { since, .. } => since,
             _ => now,
         };
-        let spot = u32::try_from(self.in_work.len()).unwrap_or(u32::MAX);
-        slot.place = Place::Working { since: now, spot, again: Again::No };
         slot.held = false;
-        let (failures, priority, failing) = (slot.failures, slot.priority, slot.failing);
-        let reasons = std::mem::take(&mut slot.reasons);
+        facts.failures = slot.failures;
+        facts.priority = slot.priority;
+        facts.reasons = std::mem::take(&mut slot.reasons);
+        facts.at = now;
+        facts.waited = now.saturating_sub(since);
+        let (priority, failing) = (slot.priority, slot.failing);
         self.lines.count(priority, failing, false);
         self.failing_in_work += usize::from(failing);
-        self.in_work.push(ticket);
-        let waited = now.saturating_sub(since);
-        Some((key, Facts { ticket, failures, priority, reasons, at: now, waited }))
+        let spot = self.slots.begin_work(ticket, now);
+        self.slots.get_mut(ticket).place = Place::Working { spot };
+        Some(key)
+    }
+
+    /// Ends the work on a key that succeeded, did not fail before and was not added again meanwhile, as
+    /// nearly always: tells how long it was in work. `None` when there is more to it; nothing is done then.
+    #[inline(always)]
+    pub(super) fn finish_plain(&mut self, ticket: Ticket, now: Nanos) -> Option<Nanos> {
+        let slot = self.slots.get(ticket);
+        let Place::Working { spot } = slot.place else { return None };
+        let Working { since, again: Again::No, .. } = *self.slots.in_work().get(spot as usize)?
+        else {
+            return None;
+        };
+        if slot.failing || !self.slots.rest_plainly(ticket) {
+            return None;
+        }
+        self.slots.end_work(spot);
+        Some(now.saturating_sub(since))
     }
 
     /// Ends the work on a key; `reasons` are for its next turn, if the verdict leads to one. `None`
@@ -325,17 +392,11 @@ impl<T: Eq + Clone> Core<T> {
         now: Nanos,
     ) -> Option<Finished<T>> {
         let slot = self.slots.get_mut(ticket);
-        let Place::Working { since, spot, again } = slot.place else { return None };
-        if let (Verdict::Done, Again::No, false) = (verdict, again, slot.failing) {
-            // Nearly every turn; the rest would come to the same.
-            self.leave_work(spot);
-            let rested = self.slots.leave(ticket);
-            return Some(Finished { worked: now.saturating_sub(since), retry: None, rested });
-        }
+        let Place::Working { spot } = slot.place else { return None };
         self.failing_in_work -= usize::from(slot.failing);
         let delay = judge(self.policy, slot, verdict);
         let retry = delay.filter(|_| slot.failing && !slot.held);
-        self.leave_work(spot);
+        let Working { since, again, .. } = self.slots.end_work(spot);
         let end = delay.map(|delay| now.saturating_add(nanos(delay)));
         let due = end.filter(|_| !self.closed);
         let worked = now.saturating_sub(since);
@@ -344,7 +405,7 @@ impl<T: Eq + Clone> Core<T> {
             (Again::Now { turn, since, passed, priority }, _) => {
                 self.coming_back -= 1;
                 self.resume(ticket, (turn, priority), own, since, passed);
-                return Some(Finished { worked, retry, rested: None });
+                return Some(Finished { worked, retry, left: Left::Nothing });
             }
             (Again::At { .. }, _) if self.closed => None,
             (Again::At { at, .. }, Some(due)) => Some(at.min(due)),
@@ -355,9 +416,10 @@ impl<T: Eq + Clone> Core<T> {
             let slot = self.slots.get_mut(ticket);
             slot.priority = own.map_or(priority, |own| own.max(priority));
         }
-        let mut rested = None;
+        let mut left = Left::Nothing;
         match due {
-            None => rested = self.slots.leave(ticket),
+            None if verdict == Verdict::Gone => left = self.slots.leave(ticket),
+            None => left = self.slots.rest(ticket),
             Some(at) if at <= now => {
                 self.make_ready(ticket, now);
                 self.adds += 1;
@@ -367,7 +429,7 @@ impl<T: Eq + Clone> Core<T> {
                 self.delays += 1;
             }
         }
-        Some(Finished { worked, retry, rested })
+        Some(Finished { worked, retry, left })
     }
 
     /// When the verdict itself brings the key back: notes why, and tells its priority, which stays.
@@ -377,16 +439,6 @@ impl<T: Eq + Clone> Core<T> {
         Some(slot.priority)
     }
 
-    /// The key at `spot` is in work no more.
-    fn leave_work(&mut self, spot: u32) {
-        self.in_work.swap_remove(spot as usize);
-        if let Some(moved) = self.in_work.get(spot as usize)
-            && let Place::Working { spot: place, .. } = &mut self.slots.get_mut(*moved).place
-        {
-            *place = spot;
-        }
-    }
-
     /// Accepts no more keys and drops those that wait for their time.
     pub(super) fn close(&mut self) {
         self.closed = true;
@@ -394,7 +446,7 @@ impl<T: Eq + Clone> Core<T> {
         let waiting = self.timers.clear().filter(|timer| is_live(&self.slots, timer));
         let waiting: Vec<Ticket> = waiting.map(|(_, _, ticket)| ticket).collect();
         for ticket in waiting {
-            self.slots.leave(ticket);
+            self.slots.rest(ticket);
         }
         self.backing_off = 0;
     }

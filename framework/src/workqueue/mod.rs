@@ -3,7 +3,8 @@
 //! Producers add keys, workers take them: many adds of one key between two takes are one piece of
 //! work, a key that is added while it is in work comes back once that work ended, and a key whose
 //! work failed comes back after a growing delay. A queue holds at most one entry per key, so the
-//! number of keys bounds it.
+//! number of keys bounds it. Of a key that rests it keeps the entry, and a clone of the key, for the next
+//! time: of 131,072 keys at most, or of as many as it once held at the same time, until it is empty.
 //!
 //! ```
 //! # use windlass::{seams::Seams, workqueue::{QueueSettings, WorkQueue}};
@@ -38,6 +39,7 @@ mod work;
 
 pub use adding::{Adding, Priority};
 pub use backoff::RetryPolicy;
+pub(crate) use core::Notes;
 pub use core::QueueCounts;
 pub use describe::{KeyPlace, KeyState};
 pub use limited::RateLimitingQueue;

@@ -8,6 +8,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, Hash};
+use std::ops::Deref;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -16,8 +17,10 @@ use std::time::Duration;
 use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
-use super::core::{Core, Finished, Nanos, QueueCounts, Taken, Ticket, Verdict, nanos};
-use super::inbox::{Inbox, Letter};
+use super::core::{
+    Core, Finished, NOWHERE, Nanos, Notes, QueueCounts, Taken, Ticket, Verdict, nanos,
+};
+use super::inbox::{Inbox, Letter, Wish};
 use super::meter::{Meter, News, Tally};
 use super::room::{Alarm, Bed, Calls, Room};
 use super::{Adding, KeyState, QueueSettings, Work};
@@ -31,6 +34,8 @@ use crate::sync::{Mutex, Notify};
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// So many keys are added in one pass through the lock: others wait for less than half a millisecond.
 const AT_ONCE: usize = 1024;
+/// So many keys are looked for together.
+const LOOKS: usize = 32;
 
 /// A set of keys that each get worked on by one worker at a time; cheap to clone. Waits and delays are
 /// those of tokio's timer: it is to be used within a runtime that has one.
@@ -49,7 +54,7 @@ pub struct WorkQueue<T: Hash + Eq + Clone> {
 pub(super) struct Shared<T: Hash + Eq + Clone> {
     inside: Mutex<Inside<T>>,
     /// Its lock is taken within that of the state, never the other way round.
-    inbox: Inbox<T>,
+    inbox: Apart<Inbox<T>>,
     /// Of keys; its own, so that nobody who chooses names can make them collide.
     hasher: FixedState,
     pub(super) epoch: Instant,
@@ -60,6 +65,18 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
     pub(super) requeued: u64,
     /// Something ended; drains look again.
     ended: Notify,
+}
+
+/// What is not to share a processor's line with what others change: two of them are fetched together.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+impl<T> Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
 }
 
 struct Inside<T> {
@@ -94,18 +111,23 @@ impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
 impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
     /// An empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams) -> Self {
+        Self::noting(settings, seams, Notes::none())
+    }
+
+    /// An empty queue of keys that note where it keeps them.
+    pub(crate) fn noting(settings: QueueSettings, seams: &Seams, notes: Notes<T>) -> Self {
         let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
             settings;
         let entropy = seams.entropy.fork(&name);
         let meter = Meter::new(&seams.metrics, &name, &controller);
         let shared = Arc::new(Shared {
             inside: Mutex::new(Inside {
-                core: Core::new(workers, retry, ageing),
+                core: Core::new(workers, retry, ageing, notes),
                 room: Room::default(),
                 tally: meter.tally(),
                 is_shut: false,
             }),
-            inbox: Inbox::new(),
+            inbox: Apart(Inbox::new()),
             hasher: FixedState::with_seed(entropy.next_u64()),
             epoch: seams.clock.now(),
             clock: seams.clock.clone(),
@@ -135,8 +157,8 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// Wants `key` worked on as `adding` says. If it is in the queue already, the wishes merge: the
     /// higher priority, all the reasons, the earlier time.
     pub fn add_with(&self, key: T, adding: Adding) {
-        let key = self.hashed(key);
-        self.shared.change(|inside, now| inside.core.add_hashed(key, adding, now));
+        let mut key = self.hashed(key);
+        self.shared.change(|inside, now| inside.core.add_hashed(&mut key, adding, now));
     }
 
     /// [`add`](Self::add) for several keys: as many sleeping workers wake as there are new ones. When none
@@ -155,19 +177,14 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
             return;
         }
         let posted = self.shared.inbox.post(self.shared.now(), keys);
-        let Err(keys) = posted else { return };
-        let mut keys = keys.into_iter();
-        while keys.len() > 0 {
-            self.shared.change(|inside, now| {
-                for (key, adding) in keys.by_ref().take(AT_ONCE) {
-                    inside.core.add_hashed(key, adding, now);
-                }
-            });
+        let Err(mut keys) = posted else { return };
+        for some in keys.chunks_mut(AT_ONCE) {
+            self.shared.change(|inside, now| inside.add_each(some, now));
         }
     }
 
-    fn hashed(&self, key: T) -> (u64, T) {
-        (self.shared.hasher.hash_one(&key), key)
+    fn hashed(&self, key: T) -> (u64, Option<T>) {
+        (self.shared.hasher.hash_one(&key), Some(key))
     }
 
     /// Waits for a key; `None` once the queue is shut down and has handed out what it held.
@@ -258,10 +275,13 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     /// [`change`](Self::change), at that time.
     #[inline(always)]
     fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
+        // What it leaves of its letters is dropped after the lock.
+        let mut letters = Vec::new();
         let mut inside = self.inside.lock();
         let before = inside.core.eligible();
         if self.inbox.has_mail() {
-            inside.take_in(self.inbox.take());
+            letters = self.inbox.take();
+            inside.take_in(&mut letters);
         }
         // What is due became ready before whatever happens now.
         inside.core.promote(now);
@@ -272,6 +292,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
             self.inbox.open();
         }
         drop(inside);
+        drop(letters);
         if let Some(calls) = calls {
             calls.make();
         }
@@ -290,14 +311,16 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     /// `hand`; tells whether there is one.
     pub(super) fn finish_and_take(&self, end: End, hand: &mut Taken<T>, now: Nanos) -> bool {
         // Both are dropped after the lock.
-        let (mut rested, mut left) = (None, None);
+        let (mut finished, mut held) = (None, None);
         let is_closed = self.change_at(now, |inside, now| {
-            rested = inside.finish(end, now).and_then(|finished| finished.rested);
-            left = inside.take_into(hand, now);
+            if !inside.finish_plain(&end, now) {
+                finished = inside.finish(end, now);
+            }
+            held = inside.take_into(hand, now);
             inside.core.is_closed()
         });
         self.finished(is_closed);
-        left.is_some()
+        held.is_some()
     }
 
     /// Tells whom the end of a piece of work concerns.
@@ -324,16 +347,31 @@ impl<T: Hash + Eq + Clone> Shared<T> {
 }
 
 impl<T: Hash + Eq + Clone> Inside<T> {
-    /// Adds what waited in the inbox, as of the time when it came.
+    /// Adds what waited in the inbox, as of the time when it came. What is left of it is to be dropped
+    /// outside of the lock.
     #[cold]
     #[inline(never)]
-    fn take_in(&mut self, letters: Vec<Letter<T>>) {
+    fn take_in(&mut self, letters: &mut [Letter<T>]) {
         let mut most = AT_ONCE;
         for (came, keys) in letters {
             // What was due before goes first; very much of that holds nobody up for long.
-            most -= self.core.promote_some(came, most);
-            for (key, adding) in keys {
-                self.core.add_hashed(key, adding, came);
+            most -= self.core.promote_some(*came, most);
+            self.add_each(keys, *came);
+        }
+    }
+
+    fn add_each(&mut self, keys: &mut [Wish<T>], now: Nanos) {
+        for some in keys.chunks_mut(LOOKS) {
+            // One look at a time would wait for memory each time.
+            let mut guesses = [0; LOOKS];
+            for (guess, ((hash, key), _)) in guesses.iter_mut().zip(some.iter()) {
+                *guess = key.as_ref().map_or(NOWHERE, |key| self.core.guess(key, *hash));
+            }
+            for (guess, ((hash, _), _)) in guesses.iter_mut().zip(some.iter()) {
+                *guess = self.core.confirmed(*guess, *hash);
+            }
+            for (guess, ((hash, key), adding)) in guesses.into_iter().zip(some) {
+                self.core.add_guessed((*hash, guess, key), *adding, now);
             }
         }
     }
@@ -355,8 +393,18 @@ impl<T: Hash + Eq + Clone> Inside<T> {
         Some(left)
     }
 
-    /// What it returns is to be dropped outside of the lock.
+    /// Ends a piece of work if there is nothing to it.
     #[inline(always)]
+    fn finish_plain(&mut self, end: &End, now: Nanos) -> bool {
+        let is_done = end.verdict == Verdict::Done;
+        let worked = is_done.then(|| self.core.finish_plain(end.ticket, now)).flatten();
+        if let Some(worked) = worked {
+            self.tally.worked.add(worked);
+        }
+        worked.is_some()
+    }
+
+    /// What it returns is to be dropped outside of the lock.
     fn finish(&mut self, end: End, now: Nanos) -> Option<Finished<T>> {
         let finished = self.core.finish(end.ticket, end.verdict, end.reasons, now)?;
         self.tally.worked.add(finished.worked);
@@ -391,8 +439,10 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     }
 
     fn news(&self) -> News {
+        let mut letters = Vec::new();
         let mut inside = self.inside.lock();
-        inside.take_in(self.inbox.take());
+        letters.extend(self.inbox.take());
+        inside.take_in(&mut letters);
         let tally = inside.tally.take();
         inside.core.news(tally)
     }
@@ -459,13 +509,14 @@ impl<T: Hash + Eq + Clone> Getter<'_, T> {
     fn look(&mut self, waker: &Waker) -> Look<T> {
         let Self { shared, bed, alarm } = self;
         // Dropped after the lock.
-        let mut gone = None;
+        let (mut gone, mut letters) = (None, Vec::new());
         shared.change(|inside, now| {
             let mut taken = inside.take(now);
             if taken.is_none() && !inside.is_shut {
                 // What comes from now on is for who lies here.
                 inside.is_shut = true;
-                inside.take_in(shared.inbox.shut());
+                letters = shared.inbox.shut();
+                inside.take_in(&mut letters);
                 taken = inside.take(now);
             }
             let Inside { core, room, .. } = inside;

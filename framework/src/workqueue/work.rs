@@ -14,6 +14,12 @@ use super::queue::{End, Shared};
 /// A key in work. Give a verdict; dropped without one (a panic, a cancelled task) it is a failure.
 #[must_use = "dropping it counts as a failure"]
 pub struct Work<T: Hash + Eq + Clone> {
+    /// In one place from the first key to the last of those that follow each other: it is handed on as
+    /// often as a future moves, right after it was written.
+    hand: Box<Hand<T>>,
+}
+
+struct Hand<T: Hash + Eq + Clone> {
     queue: Arc<Shared<T>>,
     taken: Taken<T>,
     /// Given, and not told to the queue yet.
@@ -23,40 +29,40 @@ pub struct Work<T: Hash + Eq + Clone> {
 
 impl<T: Hash + Eq + Clone> Work<T> {
     pub(super) fn new(queue: Arc<Shared<T>>, taken: Taken<T>) -> Self {
-        Self { queue, taken, verdict: None, open: true }
+        Self { hand: Box::new(Hand { queue, taken, verdict: None, open: true }) }
     }
 
     /// The key.
     pub fn key(&self) -> &T {
-        &self.taken.key
+        &self.hand.taken.key
     }
 
     /// Failures in a row before this one.
     pub fn failures(&self) -> u32 {
-        self.taken.facts.failures
+        self.hand.taken.facts.failures
     }
 
     /// How urgent this turn is: the highest priority that was asked for. A verdict that brings the key
     /// back keeps it.
     pub fn priority(&self) -> Priority {
-        self.taken.facts.priority
+        self.hand.taken.facts.priority
     }
 
     /// Why: the [reasons](super::Adding::reasons) of all adds since the key was taken last.
     pub fn reasons(&self) -> u64 {
-        self.taken.facts.reasons
+        self.hand.taken.facts.reasons
     }
 
     /// What brings the key back when it is [held](Self::hold): the worker knows more reasons than the
     /// queue did.
     pub(crate) fn because(mut self, reasons: u64) -> Self {
-        self.taken.facts.reasons = reasons;
+        self.hand.taken.facts.reasons = reasons;
         self
     }
 
     /// When the key was taken.
     pub(crate) fn taken(&self) -> Instant {
-        self.queue.epoch + Duration::from_nanos(self.taken.facts.at)
+        self.hand.queue.epoch + Duration::from_nanos(self.hand.taken.facts.at)
     }
 
     /// Success: the key rests until it is added again.
@@ -67,35 +73,48 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// [`done`](Self::done), and the next key if one is ready: as
     /// [`try_get`](super::WorkQueue::try_get) at the same time, for half of the cost.
     pub fn done_then_next(mut self) -> Option<Self> {
-        self.verdict = Some(Verdict::Done);
-        let now = self.queue.now();
+        self.hand.verdict = Some(Verdict::Done);
+        let now = self.hand.queue.now();
         self.follow(now)
     }
 
     /// Success, which the queue is told when this is dropped or followed by the [next](Self::next) key.
     pub(crate) fn succeeded(mut self, again_in: Option<Duration>) -> Self {
-        self.verdict = Some(again_in.map_or(Verdict::Done, Verdict::After));
+        self.hand.verdict = Some(again_in.map_or(Verdict::Done, Verdict::After));
         self
     }
 
     /// Tells the queue the verdict, and takes the next key if one is ready; at a time that was `now` a
     /// moment ago.
     pub(crate) fn next(self, now: Instant) -> Option<Self> {
-        let now = self.queue.at(now);
+        let now = self.hand.queue.at(now);
         self.follow(now)
     }
 
     #[inline(always)]
     fn follow(mut self, now: Nanos) -> Option<Self> {
-        self.open = false;
-        let end = self.as_end(self.verdict);
-        self.verdict = None;
+        self.hand.open = false;
+        let end = self.as_end(self.hand.verdict);
+        self.hand.verdict = None;
         // In place: the queue's count of references lies where all workers would meet.
-        if !self.queue.finish_and_take(end, &mut self.taken, now) {
+        if !self.hand.queue.finish_and_take(end, &mut self.hand.taken, now) {
             return None;
         }
-        self.open = true;
+        self.hand.open = true;
         Some(self)
+    }
+
+    /// Success, and what the key names is no more: the queue forgets the key at once, which otherwise keeps a
+    /// place to come back to.
+    pub fn gone(self) {
+        self.finish(Verdict::Gone);
+    }
+
+    /// [`gone`](Self::gone), which the queue is told when this is dropped or followed by the
+    /// [next](Self::next) key.
+    pub(crate) fn left(mut self) -> Self {
+        self.hand.verdict = Some(Verdict::Gone);
+        self
     }
 
     /// Success: the key comes back after `delay`, or earlier when it is added.
@@ -106,13 +125,13 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// Failure: the key comes back after its backoff. Returns the delay, `None` when the policy gave
     /// up on it.
     pub fn retry(self) -> Option<Duration> {
-        let draw = self.queue.entropy.unit();
+        let draw = self.hand.queue.entropy.unit();
         self.finish(Verdict::Retry { draw })
     }
 
     /// A number in `[0, 1)`; [`retry_drawn`](Self::retry_drawn) picks by it the delay below the bound.
     pub(crate) fn draw(&self) -> f64 {
-        self.queue.entropy.unit()
+        self.hand.queue.entropy.unit()
     }
 
     /// As [`retry`](Self::retry), with what was drawn for it; or as if it had never failed before.
@@ -123,7 +142,7 @@ impl<T: Hash + Eq + Clone> Work<T> {
     /// Dropped without a verdict it comes back at once, for the reasons that it has now, as if nobody had
     /// taken it: who drops it ends, and the key did not fail. After a panic it still counts as a failure.
     pub(crate) fn kept(mut self) -> Self {
-        self.verdict = Some(Verdict::Hold(Duration::ZERO));
+        self.hand.verdict = Some(Verdict::Hold(Duration::ZERO));
         self
     }
 
@@ -139,31 +158,32 @@ impl<T: Hash + Eq + Clone> Work<T> {
     }
 
     fn finish(mut self, verdict: Verdict) -> Option<Duration> {
-        self.open = false;
-        self.queue.finish(self.as_end(Some(verdict)))
+        self.hand.open = false;
+        self.hand.queue.finish(self.as_end(Some(verdict)))
     }
 
     /// How it ends; without a verdict it is a failure.
     fn as_end(&self, verdict: Option<Verdict>) -> End {
-        let verdict = verdict.unwrap_or_else(|| Verdict::Retry { draw: self.queue.entropy.unit() });
+        let verdict =
+            verdict.unwrap_or_else(|| Verdict::Retry { draw: self.hand.queue.entropy.unit() });
         let reasons = match verdict {
-            Verdict::Done => 0,
-            Verdict::After(_) => self.queue.requeued,
+            Verdict::Done | Verdict::Gone => 0,
+            Verdict::After(_) => self.hand.queue.requeued,
             Verdict::Retry { .. } | Verdict::RetryAnew { .. } | Verdict::RetryAfter(_) => {
-                self.queue.retried
+                self.hand.queue.retried
             }
             // This turn was none.
-            Verdict::Hold(_) => self.taken.facts.reasons,
+            Verdict::Hold(_) => self.hand.taken.facts.reasons,
         };
-        End { ticket: self.taken.facts.ticket, verdict, reasons }
+        End { ticket: self.hand.taken.facts.ticket, verdict, reasons }
     }
 }
 
 impl<T: Hash + Eq + Clone> Drop for Work<T> {
     fn drop(&mut self) {
-        if self.open {
-            let verdict = self.verdict.filter(|_| !std::thread::panicking());
-            self.queue.finish(self.as_end(verdict));
+        if self.hand.open {
+            let verdict = self.hand.verdict.filter(|_| !std::thread::panicking());
+            self.hand.queue.finish(self.as_end(verdict));
         }
     }
 }

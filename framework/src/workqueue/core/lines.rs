@@ -232,11 +232,13 @@ impl Line {
         }
         while let Some(place) = self.healthy.front() {
             if is_live(slots, &place) {
-                let slot = slots.get_mut(place.1);
-                match &mut slot.place {
-                    At::Working { again: Again::Now { passed, .. }, .. } => {
-                        *passed = true;
-                        self.live -= 1;
+                let slot = slots.get(place.1);
+                match slot.place {
+                    At::Working { spot } => {
+                        if let Again::Now { passed, .. } = &mut slots.working(spot).again {
+                            *passed = true;
+                            self.live -= 1;
+                        }
                     }
                     _ if slot.failing => self.failing.push_overdue(place.0, place.1),
                     _ => return,

@@ -28,7 +28,7 @@ impl<T: Eq + Clone> Core<T> {
 
     /// Is nothing ready and nothing in work?
     pub(in crate::workqueue) fn quiet(&self) -> bool {
-        self.in_work.is_empty() && self.ready() == 0
+        self.slots.in_work().is_empty() && self.ready() == 0
     }
 
     /// Closed, and no key will become ready any more?
@@ -54,17 +54,14 @@ impl<T: Eq + Clone> Core<T> {
 
     /// When the work in progress began.
     pub(in crate::workqueue) fn in_work(&self) -> impl Iterator<Item = Nanos> + '_ {
-        self.in_work.iter().filter_map(|ticket| match self.slots.get(*ticket).place {
-            Place::Working { since, .. } => Some(since),
-            _ => None,
-        })
+        self.slots.in_work().iter().map(|working| working.since)
     }
 
     /// How many keys are where.
     pub(in crate::workqueue) fn counts(&self) -> QueueCounts {
         QueueCounts {
             queued: self.ready(),
-            working: self.in_work.len(),
+            working: self.slots.in_work().len(),
             backing_off: self.backing_off,
             delayed: self.timers.len() - self.backing_off,
         }
@@ -75,7 +72,7 @@ impl<T: Eq + Clone> Core<T> {
     pub(in crate::workqueue) fn describe(&self, limit: usize, now: Nanos) -> Vec<KeyState<T>> {
         let mut first: BinaryHeap<Rank> = BinaryHeap::new();
         for (ticket, slot) in self.slots.iter() {
-            let Some(rank) = rank(ticket, slot) else { continue };
+            let Some(rank) = self.rank(ticket, slot) else { continue };
             if first.len() < limit {
                 first.push(rank);
             } else if let Some(mut last) = first.peek_mut().filter(|last| rank < **last) {
@@ -93,11 +90,12 @@ impl<T: Eq + Clone> Core<T> {
         let until = |at: Nanos| Some(Duration::from_nanos(at.saturating_sub(now)));
         let (age, due_in, again) = match slot.place {
             Place::Ready { since, .. } => (ago(since), None, false),
-            Place::Working { since, again: Again::At { at, .. }, .. } => {
-                (ago(since), until(at), true)
-            }
-            Place::Working { since, again, .. } => {
-                (ago(since), None, matches!(again, Again::Now { .. }))
+            Place::Working { spot } => {
+                let working = self.slots.in_work().get(spot as usize)?;
+                match working.again {
+                    Again::At { at, .. } => (ago(working.since), until(at), true),
+                    again => (ago(working.since), None, matches!(again, Again::Now { .. })),
+                }
             }
             Place::Waiting { at, .. } => (None, until(at), false),
             Place::Resting => (None, None, false),
@@ -105,15 +103,17 @@ impl<T: Eq + Clone> Core<T> {
         let Slot { reasons, failures, priority, .. } = *slot;
         Some(KeyState { key, place, failures, age, due_in, again, priority, reasons })
     }
-}
 
-fn rank(ticket: Ticket, slot: &Slot) -> Option<Rank> {
-    let (place, order) = match slot.place {
-        Place::Working { since, .. } => (KeyPlace::Working, since),
-        Place::Ready { turn, .. } => (KeyPlace::Queued, turn),
-        Place::Waiting { at, .. } if slot.is_backing_off() => (KeyPlace::BackingOff, at),
-        Place::Waiting { at, .. } => (KeyPlace::Delayed, at),
-        Place::Resting => return None,
-    };
-    Some((place, Reverse(slot.priority), order, ticket))
+    fn rank(&self, ticket: Ticket, slot: &Slot) -> Option<Rank> {
+        let (place, order) = match slot.place {
+            Place::Working { spot } => {
+                (KeyPlace::Working, self.slots.in_work().get(spot as usize)?.since)
+            }
+            Place::Ready { turn, .. } => (KeyPlace::Queued, turn),
+            Place::Waiting { at, .. } if slot.is_backing_off() => (KeyPlace::BackingOff, at),
+            Place::Waiting { at, .. } => (KeyPlace::Delayed, at),
+            Place::Resting => return None,
+        };
+        Some((place, Reverse(slot.priority), order, ticket))
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Verdict;
+use super::{Ticket, Verdict};
 use crate::workqueue::{Priority, RetryPolicy};
 
 /// A time since the queue was made, in nanoseconds; it ends after 584 years.
@@ -12,8 +12,8 @@ pub(in crate::workqueue) fn nanos(time: Duration) -> Nanos {
     time.as_secs().saturating_mul(1_000_000_000).saturating_add(u64::from(time.subsec_nanos()))
 }
 
-#[derive(Debug)]
-pub(super) struct Slot {
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::workqueue) struct Slot {
     pub(super) place: Place,
     /// Why it is to be worked on next; of a key in work, what came since it was taken.
     pub(super) reasons: u64,
@@ -41,18 +41,9 @@ impl Slot {
     pub(super) fn is_backing_off(&self) -> bool {
         self.failing || self.held
     }
-
-    /// Its turn in a line, if it has one there.
-    pub(super) fn turn(&self) -> Option<u64> {
-        match self.place {
-            Place::Ready { turn, .. } => Some(turn),
-            Place::Working { again: Again::Now { turn, passed: false, .. }, .. } => Some(turn),
-            _ => None,
-        }
-    }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Resting,
     Ready {
@@ -60,10 +51,8 @@ pub(super) enum Place {
         turn: u64,
     },
     Working {
-        since: Nanos,
         /// Its place among those in work.
         spot: u32,
-        again: Again,
     },
     Waiting {
         at: Nanos,
@@ -71,8 +60,16 @@ pub(super) enum Place {
     },
 }
 
-/// What was asked of a key while it was in work.
+/// A key in work.
 #[derive(Clone, Copy, Debug)]
+pub(super) struct Working {
+    pub(super) ticket: Ticket,
+    pub(super) since: Nanos,
+    pub(super) again: Again,
+}
+
+/// What was asked of a key while it was in work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
     No,
     /// It took a place in line, which may have been passed over.
@@ -91,7 +88,9 @@ pub(super) enum Again {
 /// Notes success or failure; returns the delay that follows, if any.
 pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> Option<Duration> {
     match verdict {
-        Verdict::Done | Verdict::After(_) => (slot.failures, slot.failing) = (0, false),
+        Verdict::Done | Verdict::Gone | Verdict::After(_) => {
+            (slot.failures, slot.failing) = (0, false)
+        }
         Verdict::Retry { .. } => {
             slot.failures = slot.failures.saturating_add(1);
             slot.failing = true;
@@ -101,7 +100,7 @@ pub(super) fn judge(policy: RetryPolicy, slot: &mut Slot, verdict: Verdict) -> O
         Verdict::Hold(_) => slot.held = true,
     }
     match verdict {
-        Verdict::Done => None,
+        Verdict::Done | Verdict::Gone => None,
         Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => Some(delay),
         Verdict::Retry { draw } | Verdict::RetryAnew { draw } => {
             let bound = policy.bound(slot.failures);

@@ -17,8 +17,13 @@ fn hash_of(key: u64) -> u64 {
 }
 
 impl<T: Copy + Eq + Into<u64>> Core<T> {
+    /// Keys that do not rest, those of them in work, and delays.
+    fn in_use(&self) -> (usize, usize, usize) {
+        (self.slots.in_use(), self.slots.in_work().len(), self.timers.len())
+    }
+
     fn add(&mut self, key: T, adding: Adding, now: Duration) {
-        self.add_hashed((hash_of(key.into()), key), adding, nanos(now));
+        self.add_hashed(&mut (hash_of(key.into()), Some(key)), adding, nanos(now));
     }
 }
 
@@ -37,7 +42,7 @@ fn at(millis: u64) -> Duration {
 }
 
 fn core(workers: usize) -> Core<u8> {
-    Core::new(workers, RetryPolicy::forever(), AGEING)
+    Core::new(workers, RetryPolicy::forever(), AGEING, Notes::none())
 }
 
 fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
@@ -47,6 +52,11 @@ fn take(core: &mut Core<u8>, now: Duration) -> Option<u8> {
 
 fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Option<Finished<u8>> {
     let ticket = core.slots.find(&key, hash_of(key.into()))?;
+    // As the shell does.
+    let plainly = (verdict == Verdict::Done).then(|| core.finish_plain(ticket, nanos(now)));
+    if let Some(worked) = plainly.flatten() {
+        return Some(Finished { worked, retry: None, left: Left::Nothing });
+    }
     core.finish(ticket, verdict, BACK, nanos(now))
 }
 
@@ -68,7 +78,8 @@ fn g_q4_a_key_added_while_in_work_keeps_the_place_it_then_took() {
 
 #[test]
 fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
-    let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING);
+    let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, Notes::none());
+    queue.slots = Slots::new(1000, Notes::none());
     // Enough that the slots are given back with the last key, and each with an outdated delay.
     for again in [20, 10] {
         let adding = Adding::new().after(again * SECOND);
@@ -80,12 +91,51 @@ fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
 }
 
 #[test]
-fn a_rested_key_leaves_nothing_behind() {
-    let mut queue = core(1);
-    queue.plain(1, at(0));
-    take(&mut queue, at(0));
-    finish(&mut queue, 1, Verdict::Done, at(1));
-    assert_eq!((queue.slots.len(), queue.in_work.len(), queue.timers.len()), (0, 0, 0));
+fn a_rested_key_leaves_nothing_behind_but_its_slot() {
+    for (verdict, left) in [(Verdict::Done, Left::Nothing), (Verdict::Gone, Left::Key(1))] {
+        let mut queue = core(1);
+        queue.plain(1, at(0));
+        take(&mut queue, at(0));
+        assert_eq!(finish(&mut queue, 1, verdict, at(1)).map(|end| end.left), Some(left));
+        assert_eq!(queue.in_use(), (0, 0, 0));
+        assert_eq!(queue.describe(9, nanos(at(1))), []);
+    }
+}
+
+#[test]
+fn what_was_known_of_a_key_is_forgotten_when_it_rests() {
+    for verdict in [Verdict::Done, Verdict::Gone, Verdict::After(Duration::ZERO)] {
+        let mut queue = core(1);
+        let (high, low) = (Priority::new(9), Priority::LOW);
+        queue.add(1, Adding::new().priority(high).reasons(2), at(0));
+        take(&mut queue, at(0));
+        finish(&mut queue, 1, Verdict::Retry { draw: 0.0 }, at(0));
+        take(&mut queue, at(0));
+        finish(&mut queue, 1, verdict, at(0));
+        if verdict == Verdict::After(Duration::ZERO) {
+            take(&mut queue, at(0));
+            finish(&mut queue, 1, Verdict::Done, at(0));
+        }
+        queue.add(1, Adding::new().priority(low).reasons(4), at(0));
+        let taken = queue.take(nanos(at(0))).map(|taken| taken.facts).expect("a key");
+        assert_eq!((taken.failures, taken.priority, taken.reasons), (0, low, 4), "{verdict:?}");
+    }
+}
+
+#[test]
+fn a_queue_keeps_the_slots_of_many_keys_and_not_of_very_many() {
+    let mut queue = Core::<u32>::new(1, RetryPolicy::forever(), AGEING, Notes::none());
+    for key in 0..300_000 {
+        let hash = u64::from(key).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        queue.add_hashed(&mut (hash, Some(key)), Adding::new(), 0);
+        let taken = queue.take(0).expect("a key");
+        assert_eq!(
+            queue.finish(taken.facts.ticket, Verdict::Done, 0, 0).map(|end| end.retry),
+            Some(None)
+        );
+    }
+    let slots = queue.slots.iter().count();
+    assert!((1 << 16..=(1 << 17) + 1).contains(&slots), "{slots}");
 }
 
 #[test]
@@ -118,7 +168,7 @@ fn mechanism_68_a_success_resets_the_backoff() {
 
 #[test]
 fn mechanism_68_a_key_given_up_rests_until_it_is_added_and_starts_afresh() {
-    let mut queue = Core::new(1, RetryPolicy::at_most(1), AGEING);
+    let mut queue = Core::new(1, RetryPolicy::at_most(1), AGEING, Notes::none());
     let fail = Verdict::Retry { draw: 1.0 };
     queue.plain(1_u8, at(0));
     queue.take(nanos(at(0)));
@@ -324,7 +374,7 @@ impl Naive {
         };
         entry.working = false;
         let delay = match verdict {
-            Verdict::Done => None,
+            Verdict::Done | Verdict::Gone => None,
             Verdict::After(delay) | Verdict::RetryAfter(delay) | Verdict::Hold(delay) => {
                 Some(delay)
             }
@@ -339,7 +389,9 @@ impl Naive {
             Verdict::Retry { .. } | Verdict::RetryAnew { .. } | Verdict::RetryAfter(_) => {
                 entry.failing = true;
             }
-            Verdict::Done | Verdict::After(_) => (entry.failing, entry.failures) = (false, 0),
+            Verdict::Done | Verdict::Gone | Verdict::After(_) => {
+                (entry.failing, entry.failures) = (false, 0);
+            }
         }
         let (own, asked, due) = (entry.priority, entry.asked.take(), entry.due.take());
         entry.priority = asked.unwrap_or(Priority::new(i8::MIN));
@@ -397,6 +449,7 @@ enum Step {
 fn verdict() -> impl Strategy<Value = Verdict> {
     prop_oneof![
         3 => Just(Verdict::Done),
+        1 => Just(Verdict::Gone),
         1 => (0_u64..200).prop_map(|ms| Verdict::After(at(ms))),
         1 => (0_u64..200).prop_map(|ms| Verdict::RetryAfter(at(ms))),
         1 => (0_u64..200).prop_map(|ms| Verdict::Hold(at(ms))),
@@ -441,8 +494,11 @@ proptest! {
 
     /// G-Q1 to Q6, Q8 and Q9: whatever happens, the queue hands out what the naive one does.
     #[test]
-    fn g_q1_to_g_q6_the_queue_agrees_with_a_naive_one(workers in 1_usize..6, steps in steps_and_end()) {
+    fn g_q1_to_g_q6_the_queue_agrees_with_a_naive_one(
+        workers in 1_usize..6, kept in 0_usize..8, steps in steps_and_end(),
+    ) {
         let mut queue = core(workers);
+        queue.slots = Slots::new(kept, Notes::none());
         let mut naive = Naive { limit: (workers / 2).max(1), ..Naive::default() };
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
@@ -490,9 +546,10 @@ proptest! {
     /// G-Q2: every key that was added is handed out in the end, and then nothing is left.
     #[test]
     fn every_added_key_is_handed_out_and_then_nothing_is_left(
-        workers in 1_usize..6, steps in steps(),
+        workers in 1_usize..6, kept in 0_usize..8, steps in steps(),
     ) {
         let mut queue = core(workers);
+        queue.slots = Slots::new(kept, Notes::none());
         let mut owed = BTreeSet::new();
         let (mut now, mut in_work) = (Duration::ZERO, Vec::new());
         for step in steps {
@@ -521,6 +578,6 @@ proptest! {
             finish(&mut queue, key, Verdict::Done, now);
         }
         prop_assert!(owed.is_empty(), "never handed out: {:?}", owed);
-        prop_assert_eq!((queue.slots.len(), queue.timers.len()), (0, 0));
+        prop_assert_eq!(queue.in_use(), (0, 0, 0));
     }
 }

@@ -24,11 +24,15 @@ const CHANGED: u64 = 1 << 1;
 const PAUSE: Duration = Duration::from_millis(1);
 /// After so many turns in a row that waited for nothing, a controller's worker makes way for others; earlier
 /// when they take long, which these do not.
-const IN_A_ROW: u64 = 1023;
+const IN_A_ROW: u64 = 4095;
 const REST: Duration = Duration::from_secs(1);
 
-fn queue<T: std::hash::Hash + Eq + Clone + Send + 'static>() -> WorkQueue<T> {
-    WorkQueue::new(QueueSettings::new("peers").workers(1), &Seams::system())
+fn settings() -> QueueSettings {
+    QueueSettings::new("peers").workers(1)
+}
+
+fn queue() -> WorkQueue<Arc<str>> {
+    WorkQueue::new(settings(), &Seams::system())
 }
 
 fn names(count: u64) -> Vec<Arc<str>> {
@@ -37,7 +41,7 @@ fn names(count: u64) -> Vec<Arc<str>> {
 
 /// Adds `adds` keys one by one while a worker takes them; runs per add.
 pub fn run(runtime: &Runtime, adds: u64) -> f64 {
-    let (queue, runs) = (queue::<Arc<str>>(), Arc::new(AtomicU64::new(0)));
+    let (queue, runs) = (queue(), Arc::new(AtomicU64::new(0)));
     let keys = names(KEYS);
     runtime.block_on(async {
         let worker = tokio::spawn({
@@ -62,7 +66,8 @@ pub fn run(runtime: &Runtime, adds: u64) -> f64 {
 
 /// The same as a controller's own source and its workers do it: keys of objects, in batches.
 pub fn run_own(runtime: &Runtime, adds: u64) -> f64 {
-    let (queue, runs) = (queue::<ObjectKey>(), Arc::new(AtomicU64::new(0)));
+    let queue = WorkQueue::of_objects(settings(), &Seams::system());
+    let runs = Arc::new(AtomicU64::new(0));
     let keys: Vec<ObjectKey> =
         (0..KEYS).map(|key| ObjectKey::new(Some("team"), &key.to_string())).collect();
     let batches = usize::try_from(adds).unwrap_or(0) / BATCH;
@@ -116,7 +121,7 @@ where
 
 /// Delayed keys: what they take, and how punctual those are that fall due.
 pub fn delay(runtime: &Runtime, delays: &Delays) -> Delayed {
-    let (queue, keys) = (queue::<Arc<str>>(), names(delays.keys));
+    let (queue, keys) = (queue(), names(delays.keys));
     let key = |at: u64| keys[usize::try_from(at).unwrap_or(0)].clone();
     let before = resident().0;
     let measured = Window::begin();
