@@ -20,7 +20,7 @@ impl WorkQueue<ObjectKey> {
     /// ```
     pub fn of_objects(settings: QueueSettings, seams: &Seams) -> Self {
         let notes = Notes { read: ObjectKey::place, write: ObjectKey::note_place };
-        Self::noting(settings, seams, notes)
+        Self::noting(settings, seams, Some(notes))
     }
 }
 

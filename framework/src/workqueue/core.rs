@@ -10,7 +10,7 @@ use self::lines::Lines;
 use self::slot::{Again, Place, Working, judge};
 pub(super) use self::slot::{Nanos, nanos};
 pub(crate) use self::slots::Notes;
-use self::slots::{KEPT, Slots};
+use self::slots::Slots;
 pub(super) use self::slots::{Left, NOWHERE, Ticket};
 use self::timers::{Timer, Timers};
 use super::{Adding, Priority, RetryPolicy};
@@ -129,12 +129,12 @@ impl<T: Eq + Clone> Core<T> {
         workers: usize,
         policy: RetryPolicy,
         ageing: Duration,
-        notes: Notes<T>,
+        notes: Option<Notes<T>>,
     ) -> Self {
         Self {
             policy,
             failing_limit: (workers / 2).max(1),
-            slots: Slots::new(KEPT, notes),
+            slots: Slots::new(notes),
             lines: Lines::new(nanos(ageing)),
             timers: Timers::default(),
             backing_off: 0,
@@ -148,7 +148,7 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Wants `key`, whose hash that is, worked on as `adding` says; merges that with what was wanted
-    /// before. Leaves the key, to be dropped outside of locks, if it knows it already.
+    /// before. What it leaves of the key, or of another one, is to be dropped outside of locks.
     pub(super) fn add_hashed(
         &mut self,
         (hash, key): &mut (u64, Option<T>),
@@ -440,15 +440,18 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Accepts no more keys and drops those that wait for their time.
-    pub(super) fn close(&mut self) {
+    pub(super) fn close(&mut self) -> Left<T> {
         self.closed = true;
         // Looked at before any of them leaves: the last one takes the slots with it.
         let waiting = self.timers.clear().filter(|timer| is_live(&self.slots, timer));
         let waiting: Vec<Ticket> = waiting.map(|(_, _, ticket)| ticket).collect();
+        let mut left = Left::Nothing;
         for ticket in waiting {
-            self.slots.rest(ticket);
+            let slots = self.slots.rest(ticket);
+            left = if let Left::Nothing = left { slots } else { left };
         }
         self.backing_off = 0;
+        left
     }
 
     /// Ready, with a place at the end of the line.
@@ -502,5 +505,8 @@ impl<T: Eq + Clone> Core<T> {
 
 /// Does this entry still say when its key is due?
 fn is_live<T>(slots: &Slots<T>, (_, turn, ticket): &Timer) -> bool {
-    matches!(slots.get(*ticket).place, Place::Waiting { turn: last, .. } if last == *turn)
+    let slot = slots.find_slot(*ticket);
+    slot.is_some_and(
+        |slot| matches!(slot.place, Place::Waiting { turn: last, .. } if last == *turn),
+    )
 }

@@ -16,7 +16,7 @@ use crate::sync::{AtomicBool, Mutex, Ordering};
 /// millisecond.
 const ROOM: usize = 4096;
 
-/// A key with its hash, which the queue takes if it does not know it, and how it is wanted.
+/// A key with its hash, which the queue may take or change for another, and how it is wanted.
 pub(super) type Wish<T> = ((u64, Option<T>), Adding);
 /// Keys that were added together, and when.
 pub(super) type Letter<T> = (Nanos, Vec<Wish<T>>);

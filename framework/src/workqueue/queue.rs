@@ -111,11 +111,11 @@ impl<T: Hash + Eq + Clone> fmt::Debug for WorkQueue<T> {
 impl<T: Hash + Eq + Clone + Send + 'static> WorkQueue<T> {
     /// An empty queue.
     pub fn new(settings: QueueSettings, seams: &Seams) -> Self {
-        Self::noting(settings, seams, Notes::none())
+        Self::noting(settings, seams, None)
     }
 
     /// An empty queue of keys that note where it keeps them.
-    pub(crate) fn noting(settings: QueueSettings, seams: &Seams, notes: Notes<T>) -> Self {
+    pub(crate) fn noting(settings: QueueSettings, seams: &Seams, notes: Option<Notes<T>>) -> Self {
         let QueueSettings { name, controller, workers, retry, ageing, retried, requeued } =
             settings;
         let entropy = seams.entropy.fork(&name);
@@ -205,7 +205,7 @@ impl<T: Hash + Eq + Clone> WorkQueue<T> {
     /// Accepts no more keys. Keys that are ready, or were added again while in work, are still
     /// handed out; delayed ones and retries are dropped.
     pub fn shutdown(&self) {
-        self.shared.change(|inside, _| inside.core.close());
+        drop(self.shared.change(|inside, _| inside.core.close()));
         self.shared.ended.notify_waiters();
     }
 
@@ -276,7 +276,7 @@ impl<T: Hash + Eq + Clone> Shared<T> {
     #[inline(always)]
     fn change_at<R>(&self, now: Nanos, step: impl FnOnce(&mut Inside<T>, Nanos) -> R) -> R {
         // What it leaves of its letters is dropped after the lock.
-        let mut letters = Vec::new();
+        let mut letters;
         let mut inside = self.inside.lock();
         let before = inside.core.eligible();
         if self.inbox.has_mail() {
@@ -292,7 +292,6 @@ impl<T: Hash + Eq + Clone> Shared<T> {
             self.inbox.open();
         }
         drop(inside);
-        drop(letters);
         if let Some(calls) = calls {
             calls.make();
         }

@@ -13,6 +13,7 @@ use crate::seams::Seams;
 
 mod delays;
 mod inbox;
+mod keys;
 mod wakes;
 
 fn seams() -> Seams {

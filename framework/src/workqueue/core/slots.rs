@@ -4,15 +4,17 @@
 //! A key that rests keeps its slot, for the next time: what comes back costs a look into the table, and
 //! no change of it. When there are very many, a new key gets the slot of one that rests.
 
-use std::collections::VecDeque;
-
 use hashbrown::HashTable;
 
 use super::slot::{Again, Nanos, Place as At, Slot, Working};
 
-/// So many slots there are before a new key gets that of one that rests: eight megabytes of a controller's
-/// keys.
-pub(super) const KEPT: usize = 1 << 17;
+/// So many slots there are before a new key gets that of one that rests. Who has a key may never come back
+/// with it.
+const KEPT: usize = 4096;
+/// The same where keys are those of objects, which come back as long as there is the object: ten megabytes.
+const KEPT_NOTING: usize = 1 << 17;
+/// So many slots are looked at for one that rests; when all are in use, there are more from then on.
+const LOOKS: usize = 16;
 
 /// The number of a slot. It names the same key until the key rests.
 ///
@@ -45,16 +47,15 @@ pub(super) struct Slots<T> {
     table: HashTable<u32>,
     entries: Vec<Entry<T>>,
     free: Vec<u32>,
-    /// Slots of keys that rest, or rested when they were put here; the oldest first. Nothing while there are
-    /// few slots.
-    spare: VecDeque<u32>,
+    /// The slot that is looked at next for one that rests.
+    next: usize,
     /// Keys that do not rest.
     in_use: usize,
     /// Keys in work, in no order. There are few, so that what changes most lies close together.
     in_work: Vec<Working>,
     /// So many slots there are before a new key gets that of one that rests.
     kept: usize,
-    notes: Notes<T>,
+    notes: Option<Notes<T>>,
 }
 
 /// What keys note of the slot that they have. It may be of another queue, or of long ago: who reads it
@@ -70,13 +71,6 @@ pub(crate) struct Notes<T> {
 /// No slot has that number.
 pub(in crate::workqueue) const NOWHERE: u32 = u32::MAX;
 
-impl<T> Notes<T> {
-    /// Keys that note nothing.
-    pub(in crate::workqueue) fn none() -> Self {
-        Self { read: |_| None, write: |_, _| {} }
-    }
-}
-
 impl<T> Clone for Notes<T> {
     fn clone(&self) -> Self {
         Self { read: self.read, write: self.write }
@@ -85,6 +79,7 @@ impl<T> Clone for Notes<T> {
 
 /// Slots that are needed no more, or the key of one; to be dropped outside of locks.
 #[derive(Debug, PartialEq, Eq)]
+#[must_use]
 pub(in crate::workqueue) enum Left<T> {
     Nothing,
     Key(T),
@@ -94,28 +89,38 @@ pub(in crate::workqueue) enum Left<T> {
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::workqueue) struct Entry<T> {
     hash: u32,
-    /// Is it among the spare ones?
-    is_spare: bool,
     /// `None` while the slot is free.
     key: Option<T>,
-    /// A clone of it that came with an add, for who works on it next.
+    /// A clone of it that came with an add, for who works on it next; only of keys that note their slot,
+    /// which are equal in all.
     spare: Option<T>,
     slot: Slot,
 }
 
 impl<T> Slots<T> {
-    /// No slots; with more than `kept` a new key gets that of one that rests.
-    pub(super) fn new(kept: usize, notes: Notes<T>) -> Self {
+    /// No slots.
+    pub(super) fn new(notes: Option<Notes<T>>) -> Self {
+        Self::keeping(if notes.is_some() { KEPT_NOTING } else { KEPT }, notes)
+    }
+
+    /// No slots; when there are `kept`, a new key gets that of one that rests.
+    pub(super) fn keeping(kept: usize, notes: Option<Notes<T>>) -> Self {
         Self {
             table: HashTable::new(),
             entries: Vec::new(),
             free: Vec::new(),
-            spare: VecDeque::new(),
+            next: 0,
             in_use: 0,
             in_work: Vec::new(),
             kept,
             notes,
         }
+    }
+
+    /// Number of slots, free ones too.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.entries.len()
     }
 
     /// Number of keys that do not rest.
@@ -197,17 +202,22 @@ impl<T> Slots<T> {
         self.entries[ticket.index()].key.as_ref()
     }
 
-    /// All slots that belong to a key, of those that rest too, in their order.
+    /// All slots of keys that do not rest, in their order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (Ticket, &Slot)> {
-        let numbered = (0_u32..).zip(&self.entries).filter(|(_, entry)| entry.key.is_some());
-        numbered.map(|(at, entry)| (Ticket { at, hash: entry.hash }, &entry.slot))
+        let numbered = (0_u32..).zip(&self.entries);
+        let in_use = numbered.filter(|(_, entry)| !matches!(entry.slot.place, At::Resting));
+        in_use
+            .map(|(at, entry)| (Ticket { at, hash: entry.hash }, &entry.slot))
+            // Behind the last one there may be many that rest.
+            .take(self.in_use)
     }
 
     /// [`rest`](Self::rest) for a key of which nothing is known but that it is in work; tells whether it
     /// could be done like that.
     #[inline]
     pub(super) fn rest_plainly(&mut self, ticket: Ticket) -> bool {
-        if self.entries.len() > self.kept {
+        if self.in_use == 1 && self.entries.len() > self.kept {
+            // It may be time to give back.
             return false;
         }
         self.in_use -= 1;
@@ -218,15 +228,7 @@ impl<T> Slots<T> {
     /// The key rests, and keeps its slot.
     pub(super) fn rest(&mut self, ticket: Ticket) -> Left<T> {
         self.in_use -= 1;
-        let number_of_slots = self.entries.len();
-        let entry = &mut self.entries[ticket.index()];
-        entry.slot = Slot::resting();
-        if number_of_slots <= self.kept {
-            return Left::Nothing;
-        }
-        if !std::mem::replace(&mut entry.is_spare, true) {
-            self.spare.push_back(ticket.at);
-        }
+        self.entries[ticket.index()].slot = Slot::resting();
         self.give_back().map_or(Left::Nothing, Left::Slots)
     }
 
@@ -234,24 +236,26 @@ impl<T> Slots<T> {
     #[cold]
     pub(super) fn leave(&mut self, ticket: Ticket) -> Left<T> {
         self.in_use -= 1;
-        let entry = &mut self.entries[ticket.index()];
-        entry.slot = Slot::resting();
-        // Who works on it has the other one.
-        let key = entry.key.take().or_else(|| entry.spare.take());
+        self.entries[ticket.index()].slot = Slot::resting();
         self.forget(ticket);
-        self.free.push(ticket.at);
-        match (self.give_back(), key) {
-            (Some(all), _) => Left::Slots(all),
-            (None, key) => key.map_or(Left::Nothing, Left::Key),
+        if let Some(all) = self.give_back() {
+            return Left::Slots(all);
         }
+        self.free.push(ticket.at);
+        // Who worked on it has the other one.
+        self.entries[ticket.index()].key.take().map_or(Left::Nothing, Left::Key)
     }
 
-    /// After a flood of keys.
+    /// When nothing is in use, after a flood of keys, or when most of very many are gone.
     fn give_back(&mut self) -> Option<Vec<Entry<T>>> {
-        if self.in_use > 0 || self.entries.len() <= 2 * self.kept {
+        let slots = self.entries.len();
+        if self.in_use > 0 || slots <= self.kept {
             return None;
         }
-        let new = Self::new(self.kept, self.notes.clone());
+        if slots <= 2 * self.kept && 2 * self.table.len() > slots {
+            return None;
+        }
+        let new = Self::keeping(self.kept, self.notes.clone());
         Some(std::mem::replace(self, new).entries)
     }
 
@@ -265,7 +269,9 @@ impl<T> Slots<T> {
     /// finds.
     #[inline]
     pub(super) fn guess(&self, key: &T, hash: u64) -> u32 {
-        if let Some(noted) = (self.notes.read)(key) {
+        if let Some(notes) = &self.notes
+            && let Some(noted) = (notes.read)(key)
+        {
             return noted;
         }
         self.table.find(Ticket::new(0, hash).hash(), |_| true).map_or(NOWHERE, |at| *at)
@@ -280,8 +286,8 @@ impl<T> Slots<T> {
 }
 
 impl<T: Eq> Slots<T> {
-    /// The slot of `key`, whose hash that is, and whether the key rested until now. The key is taken if it
-    /// has no slot yet, perhaps for another one; `None` when there is none to take.
+    /// The slot of `key`, whose hash that is, and whether the key rested until now. The key is taken unless
+    /// it does not rest; what is left instead is to be dropped outside of locks. `None` when there is no key.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -297,36 +303,36 @@ impl<T: Eq> Slots<T> {
         let at = if is_key(&guess) {
             guess
         } else if let Some(at) = self.table.find(sought.hash(), is_key) {
-            (self.notes.write)(wanted, *at);
+            self.note(wanted, *at);
             *at
         } else {
-            return Some((self.make(key, sought)?, true));
+            return Some((self.make(key, sought), true));
         };
         let entry = &mut self.entries[at as usize];
         let rested = matches!(entry.slot.place, At::Resting);
         if rested {
             self.in_use += 1;
-            // What is given away anyway need not be cloned later.
-            std::mem::swap(&mut entry.spare, key);
+            // The newer one counts, where equal ones may differ. Where they do not, it need not be cloned.
+            let place = if self.notes.is_some() { &mut entry.spare } else { &mut entry.key };
+            std::mem::swap(place, key);
         }
         Some((Ticket { at, ..sought }, rested))
     }
 
+    fn note(&self, key: &T, at: u32) {
+        if let Some(notes) = &self.notes {
+            (notes.write)(key, at);
+        }
+    }
+
     /// A slot for a key that has none.
     #[cold]
-    fn make(&mut self, key: &mut Option<T>, sought: Ticket) -> Option<Ticket> {
-        let new = Entry {
-            hash: sought.hash,
-            is_spare: false,
-            key: key.take(),
-            spare: None,
-            slot: Slot::resting(),
-        };
-        let at = match self.free.pop().or_else(|| self.take_spare(key)) {
+    fn make(&mut self, key: &mut Option<T>, sought: Ticket) -> Ticket {
+        let free = self.free.pop();
+        let new = Entry { hash: sought.hash, key: key.take(), spare: None, slot: Slot::resting() };
+        let at = match free.or_else(|| self.take_resting(key)) {
             Some(at) => {
-                // It may be among the spare ones still.
-                let is_spare = self.entries[at as usize].is_spare;
-                self.entries[at as usize] = Entry { is_spare, ..new };
+                self.entries[at as usize] = new;
                 at
             }
             None => {
@@ -336,24 +342,28 @@ impl<T: Eq> Slots<T> {
         };
         let entries = &self.entries;
         if let Some(key) = &entries[at as usize].key {
-            (self.notes.write)(key, at);
+            self.note(key, at);
         }
         let hash_of = |at: &u32| Ticket { at: *at, hash: entries[*at as usize].hash }.hash();
         self.table.insert_unique(sought.hash(), at, hash_of);
         self.in_use += 1;
-        Some(Ticket { at, ..sought })
+        Ticket { at, ..sought }
     }
 
-    /// The slot of a key that rests; the key is put out of it.
-    fn take_spare(&mut self, old: &mut Option<T>) -> Option<u32> {
-        while let Some(at) = self.spare.pop_front() {
-            let entry = &mut self.entries[at as usize];
-            entry.is_spare = false;
+    /// The slot of a key that rests, when there are very many; the key is put out of it.
+    fn take_resting(&mut self, old: &mut Option<T>) -> Option<u32> {
+        if self.entries.len() < self.kept {
+            return None;
+        }
+        for _ in 0..LOOKS.min(self.entries.len()) {
+            let at = self.next % self.entries.len();
+            self.next = at + 1;
+            let entry = &mut self.entries[at];
             if matches!(entry.slot.place, At::Resting) && entry.key.is_some() {
                 *old = entry.key.take();
-                let ticket = Ticket { at, hash: entry.hash };
+                let ticket = Ticket { at: u32::try_from(at).ok()?, hash: entry.hash };
                 self.forget(ticket);
-                return Some(at);
+                return Some(ticket.at);
             }
         }
         None
@@ -386,9 +396,16 @@ mod tests {
         key as u64 % 91
     }
 
+    /// Slots of keys from 0 on, all in use.
+    fn slots_of(keys: usize) -> (Slots<usize>, Vec<Ticket>) {
+        let mut slots = Slots::keeping(MANY, None);
+        let tickets = (0..keys).map(|key| enter(&mut slots, key, hash_of(key)).0).collect();
+        (slots, tickets)
+    }
+
     #[test]
     fn a_key_that_rests_keeps_its_slot_and_one_that_is_gone_leaves_it_to_others() {
-        let mut slots = Slots::new(MANY, Notes::none());
+        let mut slots = Slots::keeping(MANY, None);
         let (first, rested) = enter(&mut slots, "a", 7);
         assert!(rested);
         let mut again = Some("a");
@@ -404,9 +421,9 @@ mod tests {
 
     #[test]
     fn a_wrong_guess_finds_the_right_slot() {
-        let mut slots = Slots::new(MANY, Notes::none());
+        let mut slots = Slots::keeping(MANY, None);
         let tickets = ["a", "b", "c"].map(|key| enter(&mut slots, key, 7).0);
-        for guess in [0, 1, 2, 3, u32::MAX] {
+        for guess in [0, 1, 2, 3, NOWHERE] {
             for (key, ticket) in ["a", "b", "c"].into_iter().zip(tickets) {
                 assert_eq!(slots.enter(&mut Some(key), 7, guess), Some((ticket, false)));
             }
@@ -414,57 +431,79 @@ mod tests {
     }
 
     #[test]
+    fn what_a_key_notes_is_guessed_first_and_noted_when_it_is_found_elsewhere() {
+        thread_local!(static NOTED: std::cell::Cell<Option<u32>> = const { std::cell::Cell::new(None) });
+        let notes = Notes { read: |_| NOTED.get(), write: |_, at| NOTED.set(Some(at)) };
+        let mut slots = Slots::keeping(MANY, Some(notes));
+        assert_eq!(slots.guess(&"a", 7), NOWHERE);
+        let first = enter(&mut slots, "a", 7).0;
+        assert_eq!(NOTED.get(), Some(first.at));
+        NOTED.set(Some(9));
+        assert_eq!((slots.guess(&"a", 7), slots.confirm(9, 7)), (9, false));
+        assert_eq!(enter(&mut slots, "a", 7), (first, false));
+        assert_eq!((NOTED.get(), slots.confirm(first.at, 7)), (Some(first.at), true));
+    }
+
+    #[test]
     fn after_a_flood_of_keys_the_memory_is_given_back() {
-        let mut slots = Slots::new(MANY, Notes::none());
-        let tickets: Vec<_> =
-            (0..=2 * MANY).map(|key| enter(&mut slots, key, hash_of(key)).0).collect();
+        let (mut slots, tickets) = slots_of(2 * MANY + 1);
         let (last, others) = tickets.split_last().expect("some");
         for ticket in others {
-            assert_eq!(slots.rest(*ticket), Left::Nothing);
+            assert!(slots.rest_plainly(*ticket));
         }
+        assert!(!slots.rest_plainly(*last), "the last one looks whether to give back");
         assert!(matches!(slots.rest(*last), Left::Slots(all) if all.len() == 2 * MANY + 1));
-        let kept = (slots.entries.capacity(), slots.free.capacity(), slots.spare.capacity());
-        assert_eq!((slots.in_use(), kept), (0, (0, 0, 0)));
+        assert_eq!((slots.in_use(), slots.entries.capacity(), slots.free.capacity()), (0, 0, 0));
         assert_eq!(slots.find(&0, 0), None);
     }
 
     #[test]
-    fn of_very_many_keys_a_new_one_gets_the_slot_of_one_that_rests() {
-        let mut slots = Slots::new(MANY, Notes::none());
-        let many = MANY + 9;
-        let tickets: Vec<_> = (0..many).map(|key| enter(&mut slots, key, hash_of(key)).0).collect();
-        // The second one rests twice, and the first one is used again before its slot is needed.
-        for key in [0, 1] {
-            slots.rest(tickets[key]);
-            assert_eq!(enter(&mut slots, key, hash_of(key)), (tickets[key], true));
+    fn when_most_of_very_many_keys_are_gone_their_memory_is_given_back_with_their_keys() {
+        let (mut slots, tickets) = slots_of(MANY + 20);
+        for (key, ticket) in tickets.iter().enumerate().skip(1) {
+            assert_eq!(slots.leave(*ticket), Left::Key(key));
         }
-        slots.rest(tickets[1]);
-        slots.rest(tickets[2]);
-        for (new, old) in [(many, 1), (many + 1, 2)] {
-            let mut key = Some(new);
-            assert_eq!(
-                slots.enter(&mut key, hash_of(new), 0).map(|(ticket, _)| ticket.at),
-                Some(tickets[old].at)
-            );
-            assert_eq!(key, Some(old), "who had it is handed out");
-            assert_eq!(
-                (slots.find(&old, hash_of(old)), slots.in_use()),
-                (None, many - 2 + new + 1 - many)
-            );
-        }
-        assert_eq!(slots.enter(&mut Some(0), hash_of(0), 0), Some((tickets[0], false)));
-        assert_eq!((slots.entries.len(), slots.spare.len()), (many, 0));
+        // The last key is among what is to be dropped elsewhere.
+        let Left::Slots(all) = slots.leave(tickets[0]) else { panic!("kept") };
+        assert_eq!(all.into_iter().filter_map(|entry| entry.key).collect::<Vec<_>>(), [0]);
     }
 
     #[test]
-    fn a_slot_that_was_left_while_spare_is_used_once() {
-        let mut slots = Slots::new(MANY, Notes::none());
-        let many = MANY + 9;
-        let tickets: Vec<_> = (0..many).map(|key| enter(&mut slots, key, hash_of(key)).0).collect();
-        slots.rest(tickets[5]);
-        enter(&mut slots, 5, hash_of(5));
-        slots.leave(tickets[5]);
-        let [first, second] = [many, many + 1].map(|key| enter(&mut slots, key, hash_of(key)).0);
-        assert_eq!((first.at, second.at as usize), (tickets[5].at, many));
+    fn of_very_many_keys_a_new_one_gets_the_slot_of_one_that_rests() {
+        let (mut slots, tickets) = slots_of(MANY);
+        for key in [5, 7] {
+            assert_eq!(slots.rest(tickets[key]), Left::Nothing);
+        }
+        for (new, old) in [(MANY, 5), (MANY + 1, 7)] {
+            let mut key = Some(new);
+            let (ticket, _) = slots.enter(&mut key, hash_of(new), NOWHERE).expect("a key");
+            slots.get_mut(ticket).place = At::Waiting { at: 0, turn: 0 };
+            assert_eq!((ticket.at, key), (tickets[old].at, Some(old)), "who had it is handed out");
+            assert_eq!(slots.find(&old, hash_of(old)), None);
+        }
+        // All are in use: there is one more.
+        assert_eq!(enter(&mut slots, MANY + 2, hash_of(MANY + 2)).0.at as usize, MANY);
+        assert_eq!((slots.in_use(), slots.table.len()), (MANY + 1, MANY + 1));
+    }
+
+    #[test]
+    fn slots_are_as_many_as_were_in_use_at_once_or_as_are_kept() {
+        // One of them never rests, as a key with a delay does not.
+        let (mut slots, tickets) = slots_of(MANY + MANY / 2);
+        tickets.iter().skip(1).for_each(|ticket| drop(slots.rest(*ticket)));
+        for key in 0..20 * MANY {
+            let ticket = enter(&mut slots, 1000 + key, hash_of(key)).0;
+            assert_eq!(slots.rest(ticket), Left::Nothing);
+        }
+        assert_eq!(slots.entries.len(), MANY + MANY / 2);
+    }
+
+    #[test]
+    fn who_lists_what_is_in_use_does_not_look_at_what_rests_behind_it() {
+        let (mut slots, tickets) = slots_of(MANY);
+        tickets.iter().skip(3).for_each(|ticket| drop(slots.rest(*ticket)));
+        assert_eq!(slots.iter().map(|(ticket, _)| ticket).collect::<Vec<_>>(), tickets[..3]);
+        slots.in_use = 0;
+        assert_eq!(slots.iter().count(), 0);
     }
 }

@@ -1,0 +1,110 @@
+//! Keys that are more than a name.
+
+use std::hash::{Hash, Hasher};
+use std::sync::mpsc;
+
+use super::*;
+
+/// Equal to others of its number.
+#[derive(Clone, Debug)]
+struct Order {
+    number: u32,
+    text: &'static str,
+}
+
+impl PartialEq for Order {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Order {}
+
+impl Hash for Order {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_equal_keys_the_one_that_was_added_after_a_rest_is_worked_on_and_retried() {
+    let queue = WorkQueue::new(QueueSettings::new("q"), &seams());
+    let order = |text| Order { number: 1, text };
+    queue.add(order("old"));
+    queue.get().await.expect("open").done();
+    queue.add(order("new"));
+    queue.add(order("newer, while that is ready"));
+    let work = queue.get().await.expect("open");
+    assert_eq!((work.key().text, queue.describe(1)[0].key.text), ("new", "new"));
+    work.retry();
+    assert_eq!(queue.get().await.expect("open").key().text, "new");
+}
+
+/// Looks at its queue when it goes: under the queue's lock it would wait for itself.
+struct Nosy {
+    number: u32,
+    queue: Option<WorkQueue<Nosy>>,
+}
+
+impl Clone for Nosy {
+    fn clone(&self) -> Self {
+        Self { number: self.number, queue: self.queue.clone() }
+    }
+}
+
+impl PartialEq for Nosy {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for Nosy {}
+
+impl Hash for Nosy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.number.hash(state);
+    }
+}
+
+impl Drop for Nosy {
+    fn drop(&mut self) {
+        let _ = self.queue.take().map(|queue| queue.counts());
+    }
+}
+
+/// More than twice as many as keep their slots.
+const FLOOD: u32 = 9000;
+
+fn drop_keys_in_every_way(queue: &WorkQueue<Nosy>) {
+    let key = |number| Nosy { number, queue: Some(queue.clone()) };
+    // Known ones, one by one and in lists; new ones in the place of old ones.
+    for from in [0, 0, 3000] {
+        queue.add(key(from));
+        queue.add_all((from..from + 4500).map(key));
+        queue.add_all((from..from + 9).map(key));
+        let mut next = queue.try_get();
+        while let Some(work) = next {
+            next = work.done_then_next();
+        }
+    }
+    // A flood that is given back: with its last key, which is gone, and by a shutdown.
+    queue.add_all((0..FLOOD).map(key));
+    for left in (0..FLOOD).rev() {
+        let work = queue.try_get().expect("a key");
+        if left == 0 { work.gone() } else { work.done() }
+    }
+    (0..FLOOD).for_each(|number| queue.add_after(key(number), Duration::from_secs(60)));
+    queue.shutdown();
+}
+
+#[test]
+fn keys_are_dropped_outside_of_the_queues_lock() {
+    let (done, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let _within = runtime.as_ref().expect("a runtime").enter();
+        drop_keys_in_every_way(&WorkQueue::new(QueueSettings::new("q"), &seams()));
+        let _ = done.send(());
+    });
+    assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(()), "a key waits for itself");
+}
