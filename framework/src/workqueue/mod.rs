@@ -3,8 +3,9 @@
 //! Producers add keys, workers take them: many adds of one key between two takes are one piece of
 //! work, a key that is added while it is in work comes back once that work ended, and a key whose
 //! work failed comes back after a growing delay. A queue holds at most one entry per key, so the
-//! number of keys bounds it. Of a key that rests it keeps the entry, and a clone of the key, for the next
-//! time: of 131,072 keys at most, or of as many as it once held at the same time, until it is empty.
+//! number of keys bounds it. The entry of a key that rests is kept for the next time, and the key with it,
+//! until it is [gone](Work::gone) or another one needs the entry: there are 4096 of them, 131,072 where keys
+//! are those of [objects](WorkQueue::of_objects), or as many as once were in use at the same time.
 //!
 //! ```
 //! # use windlass::{seams::Seams, workqueue::{QueueSettings, WorkQueue}};

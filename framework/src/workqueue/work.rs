@@ -65,7 +65,8 @@ impl<T: Hash + Eq + Clone> Work<T> {
         self.hand.queue.epoch + Duration::from_nanos(self.hand.taken.facts.at)
     }
 
-    /// Success: the key rests until it is added again.
+    /// Success: the key rests until it is added again. The queue keeps it meanwhile, unless it is
+    /// [gone](Self::gone) or many others come.
     pub fn done(self) {
         self.finish(Verdict::Done);
     }
