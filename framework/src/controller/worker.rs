@@ -320,7 +320,7 @@ impl Worker {
             Outcome::Absent => {
                 self.pace.forget(work.key());
                 self.last.forget(work.key());
-                return (Ended::Success, Some(work.left()));
+                return (Ended::Success, Some(work.ended_for_good()));
             }
             Outcome::Paused => {
                 tracing::debug!("not reconciled: paused");

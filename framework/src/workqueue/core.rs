@@ -11,7 +11,7 @@ use self::slot::{Again, Place, Working, judge};
 pub(super) use self::slot::{Nanos, nanos};
 pub(crate) use self::slots::Notes;
 use self::slots::Slots;
-pub(super) use self::slots::{Left, NOWHERE, Ticket};
+pub(super) use self::slots::{Discarded, NOWHERE, Ticket};
 use self::timers::{Timer, Timers};
 use super::{Adding, Priority, RetryPolicy};
 
@@ -97,7 +97,7 @@ pub(super) struct Finished<T> {
     /// When a retry is due; `None` for a success, or when the policy gave up.
     pub(super) retry: Option<Duration>,
     /// What is needed no more, to be dropped outside of locks.
-    pub(super) left: Left<T>,
+    pub(super) left: Discarded<T>,
 }
 
 /// The state of a queue.
@@ -405,7 +405,7 @@ impl<T: Eq + Clone> Core<T> {
             (Again::Now { turn, since, passed, priority }, _) => {
                 self.coming_back -= 1;
                 self.resume(ticket, (turn, priority), own, since, passed);
-                return Some(Finished { worked, retry, left: Left::Nothing });
+                return Some(Finished { worked, retry, left: Discarded::Nothing });
             }
             (Again::At { .. }, _) if self.closed => None,
             (Again::At { at, .. }, Some(due)) => Some(at.min(due)),
@@ -416,7 +416,7 @@ impl<T: Eq + Clone> Core<T> {
             let slot = self.slots.get_mut(ticket);
             slot.priority = own.map_or(priority, |own| own.max(priority));
         }
-        let mut left = Left::Nothing;
+        let mut left = Discarded::Nothing;
         match due {
             None if verdict == Verdict::Gone => left = self.slots.leave(ticket),
             None => left = self.slots.rest(ticket),
@@ -440,15 +440,15 @@ impl<T: Eq + Clone> Core<T> {
     }
 
     /// Accepts no more keys and drops those that wait for their time.
-    pub(super) fn close(&mut self) -> Left<T> {
+    pub(super) fn close(&mut self) -> Discarded<T> {
         self.closed = true;
         // Looked at before any of them leaves: the last one takes the slots with it.
         let waiting = self.timers.clear().filter(|timer| is_live(&self.slots, timer));
         let waiting: Vec<Ticket> = waiting.map(|(_, _, ticket)| ticket).collect();
-        let mut left = Left::Nothing;
+        let mut left = Discarded::Nothing;
         for ticket in waiting {
             let slots = self.slots.rest(ticket);
-            left = if let Left::Nothing = left { slots } else { left };
+            left = if let Discarded::Nothing = left { slots } else { left };
         }
         self.backing_off = 0;
         left

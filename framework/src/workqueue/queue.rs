@@ -35,7 +35,7 @@ const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 /// So many keys are added in one pass through the lock: others wait for less than half a millisecond.
 const AT_ONCE: usize = 1024;
 /// So many keys are looked for together.
-const LOOKS: usize = 32;
+const TOGETHER: usize = 32;
 
 /// A set of keys that each get worked on by one worker at a time; cheap to clone. Waits and delays are
 /// those of tokio's timer: it is to be used within a runtime that has one.
@@ -360,9 +360,9 @@ impl<T: Hash + Eq + Clone> Inside<T> {
     }
 
     fn add_each(&mut self, keys: &mut [Wish<T>], now: Nanos) {
-        for some in keys.chunks_mut(LOOKS) {
+        for some in keys.chunks_mut(TOGETHER) {
             // One look at a time would wait for memory each time.
-            let mut guesses = [0; LOOKS];
+            let mut guesses = [0; TOGETHER];
             for (guess, ((hash, key), _)) in guesses.iter_mut().zip(some.iter()) {
                 *guess = key.as_ref().map_or(NOWHERE, |key| self.core.guess(key, *hash));
             }

@@ -113,7 +113,7 @@ impl<T: Hash + Eq + Clone> Work<T> {
 
     /// [`gone`](Self::gone), which the queue is told when this is dropped or followed by the
     /// [next](Self::next) key.
-    pub(crate) fn left(mut self) -> Self {
+    pub(crate) fn ended_for_good(mut self) -> Self {
         self.hand.verdict = Some(Verdict::Gone);
         self
     }

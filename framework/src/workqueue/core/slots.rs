@@ -80,7 +80,7 @@ impl<T> Clone for Notes<T> {
 /// Slots that are needed no more, or the key of one; to be dropped outside of locks.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
-pub(in crate::workqueue) enum Left<T> {
+pub(in crate::workqueue) enum Discarded<T> {
     Nothing,
     Key(T),
     Slots(Vec<Entry<T>>),
@@ -226,24 +226,24 @@ impl<T> Slots<T> {
     }
 
     /// The key rests, and keeps its slot.
-    pub(super) fn rest(&mut self, ticket: Ticket) -> Left<T> {
+    pub(super) fn rest(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
         self.entries[ticket.index()].slot = Slot::resting();
-        self.give_back().map_or(Left::Nothing, Left::Slots)
+        self.give_back().map_or(Discarded::Nothing, Discarded::Slots)
     }
 
     /// The key rests, and leaves its slot to another.
     #[cold]
-    pub(super) fn leave(&mut self, ticket: Ticket) -> Left<T> {
+    pub(super) fn leave(&mut self, ticket: Ticket) -> Discarded<T> {
         self.in_use -= 1;
         self.entries[ticket.index()].slot = Slot::resting();
         self.forget(ticket);
         if let Some(all) = self.give_back() {
-            return Left::Slots(all);
+            return Discarded::Slots(all);
         }
         self.free.push(ticket.at);
         // Who worked on it has the other one.
-        self.entries[ticket.index()].key.take().map_or(Left::Nothing, Left::Key)
+        self.entries[ticket.index()].key.take().map_or(Discarded::Nothing, Discarded::Key)
     }
 
     /// When nothing is in use, after a flood of keys, or when most of very many are gone.
@@ -411,9 +411,9 @@ mod tests {
         let mut again = Some("a");
         assert_eq!(slots.enter(&mut again, 7, 0), Some((first, false)));
         assert_eq!(again, Some("a"), "a key that has a slot is not taken");
-        assert_eq!(slots.rest(first), Left::Nothing);
+        assert_eq!(slots.rest(first), Discarded::Nothing);
         assert_eq!((slots.in_use(), enter(&mut slots, "a", 7)), (0, (first, true)));
-        assert_eq!(slots.leave(first), Left::Key("a"));
+        assert_eq!(slots.leave(first), Discarded::Key("a"));
         assert_eq!(enter(&mut slots, "b", 7), (first, true));
         assert_eq!((slots.find(&"a", 7), slots.find(&"b", 7)), (None, Some(first)));
         assert_eq!(slots.in_use(), 1);
@@ -452,7 +452,7 @@ mod tests {
             assert!(slots.rest_plainly(*ticket));
         }
         assert!(!slots.rest_plainly(*last), "the last one looks whether to give back");
-        assert!(matches!(slots.rest(*last), Left::Slots(all) if all.len() == 2 * MANY + 1));
+        assert!(matches!(slots.rest(*last), Discarded::Slots(all) if all.len() == 2 * MANY + 1));
         assert_eq!((slots.in_use(), slots.entries.capacity(), slots.free.capacity()), (0, 0, 0));
         assert_eq!(slots.find(&0, 0), None);
     }
@@ -461,10 +461,10 @@ mod tests {
     fn when_most_of_very_many_keys_are_gone_their_memory_is_given_back_with_their_keys() {
         let (mut slots, tickets) = slots_of(MANY + 20);
         for (key, ticket) in tickets.iter().enumerate().skip(1) {
-            assert_eq!(slots.leave(*ticket), Left::Key(key));
+            assert_eq!(slots.leave(*ticket), Discarded::Key(key));
         }
         // The last key is among what is to be dropped elsewhere.
-        let Left::Slots(all) = slots.leave(tickets[0]) else { panic!("kept") };
+        let Discarded::Slots(all) = slots.leave(tickets[0]) else { panic!("kept") };
         assert_eq!(all.into_iter().filter_map(|entry| entry.key).collect::<Vec<_>>(), [0]);
     }
 
@@ -472,7 +472,7 @@ mod tests {
     fn of_very_many_keys_a_new_one_gets_the_slot_of_one_that_rests() {
         let (mut slots, tickets) = slots_of(MANY);
         for key in [5, 7] {
-            assert_eq!(slots.rest(tickets[key]), Left::Nothing);
+            assert_eq!(slots.rest(tickets[key]), Discarded::Nothing);
         }
         for (new, old) in [(MANY, 5), (MANY + 1, 7)] {
             let mut key = Some(new);
@@ -493,7 +493,7 @@ mod tests {
         tickets.iter().skip(1).for_each(|ticket| drop(slots.rest(*ticket)));
         for key in 0..20 * MANY {
             let ticket = enter(&mut slots, 1000 + key, hash_of(key)).0;
-            assert_eq!(slots.rest(ticket), Left::Nothing);
+            assert_eq!(slots.rest(ticket), Discarded::Nothing);
         }
         assert_eq!(slots.entries.len(), MANY + MANY / 2);
     }

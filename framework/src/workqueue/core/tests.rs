@@ -60,7 +60,7 @@ fn finish(core: &mut Core<u8>, key: u8, verdict: Verdict, now: Duration) -> Opti
     // As the shell does.
     let plainly = (verdict == Verdict::Done).then(|| core.finish_plain(ticket, nanos(now)));
     if let Some(worked) = plainly.flatten() {
-        return Some(Finished { worked, retry: None, left: Left::Nothing });
+        return Some(Finished { worked, retry: None, left: Discarded::Nothing });
     }
     core.finish(ticket, verdict, BACK, nanos(now))
 }
@@ -97,7 +97,8 @@ fn g_q8_a_queue_with_very_many_outdated_delays_can_be_closed() {
 
 #[test]
 fn a_rested_key_leaves_nothing_behind_but_its_slot() {
-    for (verdict, left) in [(Verdict::Done, Left::Nothing), (Verdict::Gone, Left::Key(1))] {
+    for (verdict, left) in [(Verdict::Done, Discarded::Nothing), (Verdict::Gone, Discarded::Key(1))]
+    {
         let mut queue = core(1);
         queue.plain(1, at(0));
         take(&mut queue, at(0));

@@ -5,22 +5,22 @@ use std::sync::mpsc;
 
 use super::*;
 
-/// Equal to others of its number.
+/// Equal to others of its number, whatever else it carries.
 #[derive(Clone, Debug)]
-struct Order {
+struct Key<P> {
     number: u32,
-    text: &'static str,
+    more: P,
 }
 
-impl PartialEq for Order {
+impl<P> PartialEq for Key<P> {
     fn eq(&self, other: &Self) -> bool {
         self.number == other.number
     }
 }
 
-impl Eq for Order {}
+impl<P> Eq for Key<P> {}
 
-impl Hash for Order {
+impl<P> Hash for Key<P> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.number.hash(state);
     }
@@ -29,54 +29,32 @@ impl Hash for Order {
 #[tokio::test(start_paused = true)]
 async fn of_equal_keys_the_one_that_was_added_after_a_rest_is_worked_on_and_retried() {
     let queue = WorkQueue::new(QueueSettings::new("q"), &seams());
-    let order = |text| Order { number: 1, text };
+    let order = |more| Key { number: 1, more };
     queue.add(order("old"));
     queue.get().await.expect("open").done();
     queue.add(order("new"));
     queue.add(order("newer, while that is ready"));
     let work = queue.get().await.expect("open");
-    assert_eq!((work.key().text, queue.describe(1)[0].key.text), ("new", "new"));
+    assert_eq!((work.key().more, queue.describe(1)[0].key.more), ("new", "new"));
     work.retry();
-    assert_eq!(queue.get().await.expect("open").key().text, "new");
+    assert_eq!(queue.get().await.expect("open").key().more, "new");
 }
 
 /// Looks at its queue when it goes: under the queue's lock it would wait for itself.
-struct Nosy {
-    number: u32,
-    queue: Option<WorkQueue<Nosy>>,
-}
-
-impl Clone for Nosy {
-    fn clone(&self) -> Self {
-        Self { number: self.number, queue: self.queue.clone() }
-    }
-}
-
-impl PartialEq for Nosy {
-    fn eq(&self, other: &Self) -> bool {
-        self.number == other.number
-    }
-}
-
-impl Eq for Nosy {}
-
-impl Hash for Nosy {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.number.hash(state);
-    }
-}
+#[derive(Clone)]
+struct Nosy(Option<WorkQueue<Key<Nosy>>>);
 
 impl Drop for Nosy {
     fn drop(&mut self) {
-        let _ = self.queue.take().map(|queue| queue.counts());
+        let _ = self.0.take().map(|queue| queue.counts());
     }
 }
 
 /// More than twice as many as keep their slots.
 const FLOOD: u32 = 9000;
 
-fn drop_keys_in_every_way(queue: &WorkQueue<Nosy>) {
-    let key = |number| Nosy { number, queue: Some(queue.clone()) };
+fn drop_keys_in_every_way(queue: &WorkQueue<Key<Nosy>>) {
+    let key = |number| Key { number, more: Nosy(Some(queue.clone())) };
     // Known ones, one by one and in lists; new ones in the place of old ones.
     for from in [0, 0, 3000] {
         queue.add(key(from));
