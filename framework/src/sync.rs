@@ -7,11 +7,15 @@
 //! No condition variables: what waits is a task, and what it waits for is a look at
 //! state under a lock.
 
+mod apart;
 mod posted;
+mod read_mostly;
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 pub(crate) use parking_lot::Mutex;
 pub(crate) use tokio::sync::Notify;
 
+pub(crate) use self::apart::Apart;
 pub(crate) use self::posted::Posted;
+pub(crate) use self::read_mostly::ReadMostly;

@@ -55,7 +55,8 @@ struct Details {
     uid: Option<String>,
 }
 
-/// What all reconciles of one run share.
+/// What all reconciles of one run share; each worker has its own clone.
+#[derive(Clone)]
 pub(super) struct Reach {
     pub(super) controller: Arc<str>,
     pub(super) info: ResourceInfo,
@@ -74,7 +75,7 @@ pub(super) struct Reach {
 /// lost its lease.
 pub struct Context<C: Reconciler> {
     reach: Arc<Reach>,
-    store: Store<C::Object>,
+    store: Arc<Store<C::Object>>,
     object: Arc<C::Object>,
     key: ObjectKey,
     turn: Turn,
@@ -112,7 +113,7 @@ impl<C: Reconciler> fmt::Debug for Context<C> {
 impl<C: Reconciler> Context<C> {
     pub(super) fn new(
         reach: Arc<Reach>,
-        store: Store<C::Object>,
+        store: Arc<Store<C::Object>>,
         about: About<C::Object>,
         turn: Turn,
     ) -> Self {

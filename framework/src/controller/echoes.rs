@@ -11,9 +11,9 @@
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use super::rare::Rare;
 use crate::resource::ObjectKey;
 
 /// Versions kept per object; what lies further back is news.
@@ -40,13 +40,13 @@ pub(super) struct Concluded {
 /// The objects that we wrote.
 #[derive(Debug)]
 pub(super) struct Echoes {
-    chains: Mutex<HashMap<ObjectKey, Chain, FixedState>>,
+    chains: Rare<HashMap<ObjectKey, Chain, FixedState>>,
 }
 
 impl Default for Echoes {
     fn default() -> Self {
         // Never iterated, so its order shows nowhere.
-        Self { chains: Mutex::new(HashMap::with_hasher(FixedState::with_seed(0))) }
+        Self { chains: Rare::new(HashMap::with_hasher(FixedState::with_seed(0))) }
     }
 }
 
@@ -54,10 +54,7 @@ impl Echoes {
     /// A reconcile of `key` begins, at this version. If we made it, what led to it stays known: the
     /// watch may still have to tell that.
     pub(super) fn begin(&self, key: &ObjectKey, version: &str) {
-        let mut chains = self.chains.lock();
-        if chains.is_empty() {
-            return;
-        }
+        let Some(mut chains) = self.chains.lock_if_any() else { return };
         let Some(chain) = chains.get_mut(key) else { return };
         chain.concluded = None;
         if !chain.ends_with(version) || chain.versions.len() > KEPT / 2 {
@@ -67,8 +64,7 @@ impl Echoes {
 
     /// The reconcile of `key` is over. To be told before anybody else can have its key.
     pub(super) fn concluded(&self, key: &ObjectKey, how: Concluded) {
-        let mut chains = self.chains.lock();
-        if !chains.is_empty()
+        if let Some(mut chains) = self.chains.lock_if_any()
             && let Some(chain) = chains.get_mut(key)
         {
             chain.concluded = Some(how);
@@ -82,13 +78,7 @@ impl Echoes {
         key: &ObjectKey,
         version: impl FnOnce() -> Option<String>,
     ) -> Option<Concluded> {
-        let concluded = {
-            let chains = self.chains.lock();
-            if chains.is_empty() {
-                return None;
-            }
-            chains.get(key)?.concluded?
-        };
+        let concluded = self.chains.lock_if_any()?.get(key)?.concluded?;
         let version = version()?;
         let is_ours = self.chains.lock().get(key).is_some_and(|chain| chain.ends_with(&version));
         is_ours.then_some(concluded)
@@ -121,10 +111,7 @@ impl Echoes {
         key: &ObjectKey,
         versions: impl FnOnce() -> (&'a str, &'a str),
     ) -> bool {
-        let chains = self.chains.lock();
-        if chains.is_empty() {
-            return false;
-        }
+        let Some(chains) = self.chains.lock_if_any() else { return false };
         let Some(chain) = chains.get(key) else { return false };
         let (old, new) = versions();
         let place = |version: &str| chain.versions.iter().position(|known| known == version);
@@ -133,7 +120,9 @@ impl Echoes {
 
     /// The object is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
-        self.chains.lock().remove(key);
+        if let Some(mut chains) = self.chains.lock_if_any() {
+            chains.remove(key);
+        }
     }
 }
 

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Pending;
+use super::rare::Rare;
 use crate::informer::{Informer, InformerRegistry};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::Unseen;
@@ -109,7 +109,7 @@ struct Parent {
 /// The writes of all parents.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    parents: Mutex<BTreeMap<ObjectKey, Parent>>,
+    parents: Rare<BTreeMap<ObjectKey, Parent>>,
     /// Rooms that wait for objects of unknown names: while there is none, nobody takes the lock for
     /// an object that appears.
     open: AtomicUsize,
@@ -187,7 +187,7 @@ impl Ledger {
 
     /// The watch has told of a child of the parent that it came, or is gone.
     pub(super) fn told(&self, parent: &ObjectKey, kind: &ResourceInfo, child: Told<'_>) {
-        let mut parents = self.parents.lock();
+        let Some(mut parents) = self.parents.lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent) else { return };
         let name = kind.group_resource();
         let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
@@ -216,10 +216,7 @@ impl Ledger {
 
     /// A reconcile of the parent begins: what is confirmed or too old is forgotten.
     pub(super) fn begin(&self, parent: Whose<'_>, informers: &InformerRegistry, now: Instant) {
-        let mut parents = self.parents.lock();
-        if parents.is_empty() {
-            return;
-        }
+        let Some(mut parents) = self.parents.lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent.key) else { return };
         if known.uid != parent.uid {
             self.clear(parents.remove(parent.key));
@@ -241,7 +238,7 @@ impl Ledger {
 
     /// Has one of the parent's writes lapsed before the watch has shown it?
     pub(super) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
-        let parents = self.parents.lock();
+        let Some(parents) = self.parents.lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
         known.rooms.iter().any(|room| room.views(informers).any(|(.., view)| view == View::Lapsed))
     }
@@ -254,7 +251,7 @@ impl Ledger {
         now: Instant,
     ) -> Pending {
         let mut pending = Pending::default();
-        let parents = self.parents.lock();
+        let Some(parents) = self.parents.lock_if_any() else { return pending };
         let Some(known) = parents.get(parent) else { return pending };
         let mut until = None;
         let mut note = |at: Instant| until = until.max(Some(at + EXPIRE));
@@ -284,7 +281,7 @@ impl Ledger {
 
     /// The parent is gone.
     pub(super) fn forget(&self, parent: &ObjectKey) {
-        let known = self.parents.lock().remove(parent);
+        let known = self.parents.lock_if_any().and_then(|mut parents| parents.remove(parent));
         self.clear(known);
     }
 

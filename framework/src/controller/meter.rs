@@ -1,8 +1,19 @@
 //! The controller's metrics, under controller-runtime's names.
+//!
+//! What every reconcile counts, its worker counts for itself; it becomes metrics when somebody reads
+//! those. A number that all workers change would go from processor to processor with each reconcile.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use crate::metrics::{CounterSeries, GaugeSeries, HistogramSeries, Metrics, names};
+use crate::metrics::{
+    CounterSeries, Durations, Gathers, GaugeSeries, HistogramSeries, Metrics, names,
+};
+use crate::sync::{Apart, Mutex};
+
+/// So many workers count apart from each other; when there are more, some count together.
+const SHARDS: usize = 16;
 
 /// How a reconcile ended, as `controller_runtime_reconcile_total` labels it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +31,40 @@ pub(super) enum Ended {
 /// Feeds `controller_runtime_*` for one controller.
 #[derive(Clone, Debug)]
 pub(super) struct Meter {
+    all: Arc<All>,
+    /// Where this one counts.
+    shard: usize,
+}
+
+#[derive(Debug)]
+struct All {
+    series: Series,
+    shards: Box<[Apart<Shard>]>,
+    /// The shard of the next worker.
+    next: AtomicUsize,
+    /// One tells at a time, so that the gauge shows what was read last.
+    telling: Mutex<()>,
+}
+
+/// What one worker, or some, counted.
+#[derive(Debug)]
+struct Shard {
+    ends: Mutex<Ends>,
+    busy: AtomicUsize,
+    /// Since the start.
+    reconciles: AtomicU64,
+}
+
+/// How reconciles ended since it was told last: those that end in another way are rare.
+#[derive(Debug, Default)]
+struct Ends {
+    success: u64,
+    requeue_after: u64,
+    took: Durations,
+}
+
+#[derive(Debug)]
+struct Series {
     success: CounterSeries,
     error: CounterSeries,
     requeue: CounterSeries,
@@ -40,7 +85,7 @@ impl Meter {
         let result = |result| metrics.counter(&names::RECONCILE, &[controller, result]);
         let counter = |def| metrics.counter(def, &[controller]);
         metrics.set(&names::MAX_CONCURRENT_RECONCILES, &[controller], workers as f64);
-        Self {
+        let series = Series {
             success: result("success"),
             error: result("error"),
             requeue: result("requeue"),
@@ -53,50 +98,168 @@ impl Meter {
             timeouts: counter(&names::RECONCILE_TIMEOUTS),
             seconds: metrics.histogram(&names::RECONCILE_SECONDS, &[controller]),
             active: metrics.gauge(&names::ACTIVE_WORKERS, &[controller]),
-        }
+        };
+        let shards = (0..workers.clamp(1, SHARDS)).map(|_| Apart(Shard::new(&series)));
+        let (shards, next, telling) = (shards.collect(), AtomicUsize::new(0), Mutex::new(()));
+        let all = Arc::new(All { series, shards, next, telling });
+        let source: Weak<All> = Arc::downgrade(&all);
+        metrics.gather_from(source);
+        Self { all, shard: 0 }
+    }
+
+    /// The same controller's, for one worker.
+    pub(super) fn for_one_worker(&self) -> Self {
+        let next = self.all.next.fetch_add(1, Ordering::Relaxed);
+        Self { all: Arc::clone(&self.all), shard: next % self.all.shards.len() }
+    }
+
+    fn shard(&self) -> &Shard {
+        &self.all.shards[self.shard]
+    }
+
+    /// Reconciles that ended, of all workers.
+    pub(super) fn reconciles(&self) -> u64 {
+        self.all.shards.iter().map(|shard| shard.reconciles.load(Ordering::Relaxed)).sum()
     }
 
     /// A worker is busy until the guard is dropped.
     pub(super) fn busy(&self) -> Busy<'_> {
-        self.active.add(1.0);
-        Busy { active: &self.active }
+        let busy = &self.shard().busy;
+        busy.fetch_add(1, Ordering::Relaxed);
+        Busy { busy }
     }
 
     /// An object was slowed down.
     pub(super) fn throttled(&self) {
-        self.throttled.count(1);
+        self.all.series.throttled.count(1);
     }
 
     /// An object's retries were used up.
     pub(super) fn gave_up(&self) {
-        self.given_up.count(1);
+        self.all.series.given_up.count(1);
+    }
+
+    /// A reconcile is over, however it ends: what follows may take its time.
+    pub(super) fn over(&self) {
+        self.shard().reconciles.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A reconcile ended after `took`.
     pub(super) fn ended(&self, how: Ended, took: Duration) {
-        self.seconds.observe(took);
+        let series = &self.all.series;
+        let mut ends = self.shard().ends.lock();
+        ends.took.add(u64::try_from(took.as_nanos()).unwrap_or(u64::MAX));
         match how {
-            Ended::Success => return self.success.count(1),
-            Ended::RequeueAfter => return self.requeue_after.count(1),
-            Ended::Superseded => return self.requeue.count(1),
-            Ended::Error => {}
-            Ended::Terminal => self.terminal.count(1),
-            Ended::Panic => self.panics.count(1),
-            Ended::Timeout => self.timeouts.count(1),
+            Ended::Success => ends.success += 1,
+            Ended::RequeueAfter => ends.requeue_after += 1,
+            Ended::Superseded => series.requeue.count(1),
+            Ended::Error => series.failed(),
+            Ended::Terminal => series.failed_by(&series.terminal),
+            Ended::Panic => series.failed_by(&series.panics),
+            Ended::Timeout => series.failed_by(&series.timeouts),
         }
+    }
+}
+
+impl Series {
+    fn failed(&self) {
         self.error.count(1);
         self.errors.count(1);
+    }
+
+    fn failed_by(&self, how: &CounterSeries) {
+        how.count(1);
+        self.failed();
+    }
+}
+
+impl Shard {
+    fn new(series: &Series) -> Self {
+        let ends = Ends { took: series.seconds.gathering(), ..Ends::default() };
+        let (busy, reconciles) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Self { ends: Mutex::new(ends), busy, reconciles }
+    }
+}
+
+impl Gathers for All {
+    fn tell(&self) {
+        let _telling = self.telling.lock();
+        let mut busy = 0;
+        for shard in &self.shards {
+            let mut ends = shard.ends.lock();
+            let Ends { success, requeue_after, took } = &mut *ends;
+            let (success, requeue_after) = (std::mem::take(success), std::mem::take(requeue_after));
+            let took = took.take();
+            drop(ends);
+            self.series.success.count(success);
+            self.series.requeue_after.count(requeue_after);
+            self.series.seconds.gather(&took);
+            busy += shard.busy.load(Ordering::Relaxed);
+        }
+        self.series.active.set(busy as f64);
+    }
+}
+
+impl Drop for All {
+    fn drop(&mut self) {
+        // What nobody has read yet counts nevertheless.
+        self.tell();
     }
 }
 
 /// A busy worker.
 #[derive(Debug)]
 pub(super) struct Busy<'a> {
-    active: &'a GaugeSeries,
+    busy: &'a AtomicUsize,
 }
 
 impl Drop for Busy<'_> {
     fn drop(&mut self) {
-        self.active.add(-1.0);
+        self.busy.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ENDS: usize = 5;
+
+    #[test]
+    fn what_workers_count_apart_is_told_together_and_once() {
+        let metrics = Metrics::new();
+        let meter = Meter::new(&metrics, "shop", 3);
+        let workers: Vec<Meter> = (0..2 * SHARDS).map(|_| meter.for_one_worker()).collect();
+        let success = || metrics.counted(&names::RECONCILE, &["shop", "success"]);
+        let active = || metrics.level(&names::ACTIVE_WORKERS, &["shop"]);
+        let busy: Vec<Busy<'_>> = workers.iter().map(Meter::busy).collect();
+        assert_eq!(active(), Some(workers.len() as f64));
+        drop(busy);
+        for round in 1..=3 {
+            for worker in &workers {
+                for how in [Ended::Success, Ended::RequeueAfter, Ended::Error, Ended::Panic] {
+                    worker.ended(how, Duration::from_millis(20));
+                }
+                worker.ended(Ended::Success, Duration::from_millis(20));
+                worker.over();
+            }
+            assert_eq!(success(), 2 * round * workers.len() as u64);
+        }
+        assert_eq!((success(), active()), (6 * workers.len() as u64, Some(0.0)));
+        assert_eq!(meter.reconciles(), 3 * workers.len() as u64);
+        let errors = metrics.counted(&names::RECONCILE_ERRORS, &["shop"]);
+        assert_eq!(errors, 6 * workers.len() as u64);
+        let count = "controller_runtime_reconcile_time_seconds_count{controller=\"shop\"}";
+        let all = format!("{count} {}\n", 3 * ENDS * workers.len());
+        assert!(metrics.encode().contains(&all), "{}", metrics.encode());
+    }
+
+    #[test]
+    fn what_nobody_has_read_counts_when_the_controller_is_gone() {
+        let metrics = Metrics::new();
+        let meter = Meter::new(&metrics, "shop", 1);
+        meter.for_one_worker().ended(Ended::RequeueAfter, Duration::ZERO);
+        drop(meter);
+        assert_eq!(metrics.counted(&names::RECONCILE, &["shop", "requeue_after"]), 1);
     }
 }

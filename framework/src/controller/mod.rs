@@ -34,6 +34,7 @@ mod paused;
 mod polls;
 pub mod predicates;
 mod pump;
+mod rare;
 mod reasons;
 mod report;
 mod resync;

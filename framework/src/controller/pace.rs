@@ -28,6 +28,8 @@ use crate::resource::ObjectKey;
 
 /// Counters; each takes a byte. A power of two.
 const CELLS: usize = 1 << 15;
+/// All workers count their reconciles here; counting each would make them wait for each other.
+const SAMPLE: u64 = 16;
 
 #[derive(Clone, Copy, Debug)]
 struct Lately {
@@ -74,7 +76,7 @@ pub(super) struct Pace {
     start: OnceLock<Instant>,
     /// Number of the window that the counters are about.
     window: AtomicU64,
-    /// Reconciles in this window.
+    /// Reconciles in this window, about: those of one object in [`SAMPLE`] are counted, so many times.
     total: AtomicU64,
     /// The objects that are counted alone.
     keys: Mutex<HashMap<ObjectKey, Lately, FixedState>>,
@@ -165,8 +167,11 @@ impl Pace {
             return Leave::Go;
         }
         self.turn_window(now);
-        let total = self.total.fetch_add(1, Ordering::Relaxed);
-        let cell = &self.cells[self.hasher.hash_one(key) as usize % CELLS];
+        let hash = self.hasher.hash_one(key);
+        if (hash >> 32).is_multiple_of(SAMPLE) {
+            self.total.fetch_add(SAMPLE, Ordering::Relaxed);
+        }
+        let cell = &self.cells[hash as usize % CELLS];
         let count = cell.load(Ordering::Relaxed);
         if count < self.shared() && !self.is_held(key) {
             // Two workers at once may count one; that is as good as none.
@@ -174,7 +179,7 @@ impl Pace {
             return Leave::Go;
         }
         // When counters are full because there are so many objects they say nothing about this one.
-        let is_flooded = total > 4 * CELLS as u64;
+        let is_flooded = self.total.load(Ordering::Relaxed) > 4 * CELLS as u64;
         let before = if is_flooded { 0 } else { u32::from(self.shared()) };
         let stamp = stamp();
         self.ask_alone(key, reasons, Lately::new(now, before, stamp))

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
+use super::rare::Rare;
 use crate::metrics::GaugeSeries;
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{Cached, Event};
-use crate::sync::{AtomicUsize, Mutex, Ordering};
 
 /// The annotation that pauses an object, when its value is `"true"`: nothing is reconciled and nothing
 /// cleaned up, so an object that is being deleted keeps its finalizer and stays. When the annotation
@@ -20,9 +20,7 @@ pub const PAUSED: &str = "windlass.dev/paused";
 /// Those objects of one controller whose turn came while they were paused.
 #[derive(Debug, Default)]
 pub(super) struct Paused {
-    keys: Mutex<BTreeSet<ObjectKey>>,
-    /// So that who was never paused takes no lock.
-    count: AtomicUsize,
+    keys: Rare<BTreeSet<ObjectKey>>,
     gauge: OnceLock<GaugeSeries>,
 }
 
@@ -37,8 +35,7 @@ impl Paused {
     pub(super) fn holds<K: Resource>(&self, object: &Cached<K>) -> bool {
         let is_paused = object.annotation(PAUSED).as_deref() == Some("true");
         if is_paused {
-            let is_new = self.change(|keys| keys.insert(object.key().clone()));
-            if is_new {
+            if self.note(object.key()) {
                 tracing::info!("paused: left alone while its annotation {PAUSED} is \"true\"");
             }
         } else {
@@ -49,19 +46,28 @@ impl Paused {
 
     /// The object is not paused any more, or gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
-        if self.count.load(Ordering::Relaxed) > 0 && self.change(|keys| keys.remove(key)) {
+        let Some(mut keys) = self.keys.lock_if_any() else { return };
+        let was_paused = keys.remove(key);
+        self.show(&keys);
+        drop(keys);
+        if was_paused {
             tracing::info!("not paused any more");
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut BTreeSet<ObjectKey>) -> bool) -> bool {
+    /// The object is paused; is that new?
+    fn note(&self, key: &ObjectKey) -> bool {
         let mut keys = self.keys.lock();
-        let is_changed = change(&mut keys);
-        self.count.store(keys.len(), Ordering::Relaxed);
-        if let Some(gauge) = self.gauge.get().filter(|_| is_changed) {
+        let is_new = keys.insert(key.clone());
+        self.show(&keys);
+        is_new
+    }
+
+    /// Under the lock, so that the last change is told last.
+    fn show(&self, keys: &BTreeSet<ObjectKey>) {
+        if let Some(gauge) = self.gauge.get() {
             gauge.set(keys.len() as f64);
         }
-        is_changed
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -73,7 +73,6 @@ pub(super) struct Handle<C: Reconciler> {
     workers: AtomicUsize,
     controller: Arc<C>,
     memory: Arc<Memory>,
-    reconciles: Arc<AtomicU64>,
     pace: Arc<Pace>,
     last: Arc<LastErrors>,
     waking: Arc<Waking>,
@@ -104,7 +103,6 @@ impl<C: Reconciler> Handle<C> {
             waking: Arc::new(waking),
             controller: Arc::new(controller),
             memory: Arc::default(),
-            reconciles: Arc::default(),
             last: Arc::default(),
             attached: OnceLock::new(),
             has_run: AtomicBool::new(false),
@@ -182,10 +180,10 @@ impl<C: Reconciler> Handle<C> {
         let tracked = plan.around.tracked_bytes;
         let step = ObjectStep {
             controller: Arc::clone(&self.controller),
-            store: run.informers.informer::<C::Object>().store(),
+            store: Arc::new(run.informers.informer::<C::Object>().store()),
             reach,
             plan: Arc::clone(plan),
-            kept: (tracked > 0).then(|| Kept::new(tracked)),
+            kept: (tracked > 0).then(|| Arc::new(Kept::new(tracked))),
             tasks: tasks.clone(),
         };
         let worker = Worker {
@@ -200,7 +198,6 @@ impl<C: Reconciler> Handle<C> {
             pace: Arc::clone(&self.pace),
             last: Arc::clone(&self.last),
             waking: Arc::clone(&self.waking),
-            reconciles: Arc::clone(&self.reconciles),
             stop,
             namespaces: Arc::default(),
         };
@@ -300,7 +297,7 @@ pub(super) fn warn_of_aborts(controller: &str, aborts: bool) {
 pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) -> bool {
     let mut workers = JoinSet::new();
     for _ in 0..count {
-        workers.spawn(worker.clone().run());
+        workers.spawn(worker.one_more().run());
     }
     loop {
         tokio::select! {
@@ -309,7 +306,7 @@ pub(super) async fn run_workers(worker: &Worker, count: usize, drain: Duration) 
             ended = workers.join_next() => match ended {
                 Some(Err(error)) if error.is_panic() => {
                     tracing::error!(controller = %worker.controller, %error, "a worker died; starting another");
-                    workers.spawn(worker.clone().run());
+                    workers.spawn(worker.one_more().run());
                 }
                 Some(_) => {}
                 None => worker.stop.cancelled().await,
@@ -390,17 +387,14 @@ impl<C: Reconciler> ErasedController for Handle<C> {
     }
 
     fn state(&self) -> ControllerState {
-        let reconciles = self.reconciles.load(Ordering::Relaxed);
-        let Some(attached) = self.attached.get() else {
-            return ControllerState { reconciles, ..ControllerState::default() };
-        };
+        let Some(attached) = self.attached.get() else { return ControllerState::default() };
         let counts = attached.queue.counts();
         ControllerState {
             queued: counts.queued,
             working: counts.working,
             backing_off: counts.backing_off,
             delayed: counts.delayed,
-            reconciles,
+            reconciles: attached.meter.reconciles(),
         }
     }
 

@@ -68,11 +68,11 @@ impl From<Failure> for Stopped {
 /// The step of a controller.
 pub(super) struct ObjectStep<C: Reconciler> {
     pub(super) controller: Arc<C>,
-    pub(super) store: Store<C::Object>,
+    pub(super) store: Arc<Store<C::Object>>,
     pub(super) reach: Arc<Reach>,
     pub(super) plan: Arc<Plan<C>>,
     /// The objects as they were last reconciled, if somebody asks what changed.
-    pub(super) kept: Option<Kept<C::Object>>,
+    pub(super) kept: Option<Arc<Kept<C::Object>>>,
     pub(super) tasks: Option<Arc<Tasks<C>>>,
 }
 
@@ -110,6 +110,18 @@ impl<C: Reconciler> Step for ObjectStep<C> {
             around.report.is_some() && (told.is_news || around.reports_every_failure);
         let wanted = told.gave_up || wants_condition || wants_report;
         wanted.then(|| Box::pin(self.report(key, told, turn)) as Telling<'a>)
+    }
+
+    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+        let (reach, store) = (Reach::clone(&self.reach), Store::clone(&self.store));
+        Some(Arc::new(Self {
+            controller: Arc::clone(&self.controller),
+            store: Arc::new(store),
+            reach: Arc::new(reach),
+            plan: Arc::clone(&self.plan),
+            kept: self.kept.clone(),
+            tasks: self.tasks.clone(),
+        }))
     }
 }
 
@@ -163,7 +175,7 @@ impl<C: Reconciler> ObjectStep<C> {
     fn context(&self, begun: Cached<C::Object>, object: Arc<C::Object>, turn: Turn) -> Context<C> {
         let before = self.kept.as_ref().and_then(|kept| kept.before(&begun));
         let about = About { begun, object, before };
-        Context::new(Arc::clone(&self.reach), self.store.clone(), about, turn)
+        Context::new(Arc::clone(&self.reach), Arc::clone(&self.store), about, turn)
     }
 
     /// The object is gone.

@@ -10,7 +10,6 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::task::yield_now;
@@ -79,6 +78,12 @@ pub(super) trait Step: Send + Sync + 'static {
 
     /// Tells of a failure; `None` when nobody wants to know.
     fn failed<'a>(&'a self, key: &'a ObjectKey, told: Told<'a>, turn: Turn) -> Option<Telling<'a>>;
+
+    /// The same for one worker, when what each turn counts references to can be its own: all workers would
+    /// change such a count with each turn. `None` when there is nothing of the kind.
+    fn for_one_worker(&self) -> Option<Arc<dyn Step>> {
+        None
+    }
 }
 
 /// What all workers of a controller share.
@@ -95,7 +100,6 @@ pub(super) struct Worker {
     pub(super) pace: Arc<Pace>,
     pub(super) last: Arc<LastErrors>,
     pub(super) waking: Arc<Waking>,
-    pub(super) reconciles: Arc<AtomicU64>,
     pub(super) stop: Arc<CancellationToken>,
     pub(super) namespaces: Arc<Namespaces>,
 }
@@ -108,6 +112,14 @@ enum End {
 }
 
 impl Worker {
+    /// One more worker, with its own of what every turn touches and none changes for others.
+    pub(super) fn one_more(&self) -> Self {
+        let step = self.step.for_one_worker().unwrap_or_else(|| Arc::clone(&self.step));
+        // Looking at a token takes its lock; at that of a child, the child's.
+        let stop = Arc::new(self.stop.child_token());
+        Self { step, stop, meter: self.meter.for_one_worker(), ..self.clone() }
+    }
+
     /// Works until the controller stops; a step that runs then is finished.
     pub(super) async fn run(self) {
         let polls = Polls::default();
@@ -226,7 +238,7 @@ impl Worker {
         let end = self.guarded(work.key(), turn, started).await;
         let now = self.seams.clock.now();
         let took = now.saturating_duration_since(started);
-        self.reconciles.fetch_add(1, Ordering::Relaxed);
+        self.meter.over();
         let (ended, left) = match end {
             End::Outcome(Outcome::Failed(failure)) => {
                 (self.fail(work, &about, (failure, Ended::Error)).await, None)

@@ -7,7 +7,7 @@
 use std::any::TypeId;
 use std::sync::{Arc, Weak};
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 
 use super::apply::{Applied, Mark, Sighting};
 use super::convert::Conversion;
@@ -28,6 +28,7 @@ use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::error::Error;
 use crate::resource::{ClusterId, ObjectKey, Reads, ResourceInfo};
+use crate::sync::ReadMostly;
 use crate::wire::Skim;
 
 /// Deltas applied under one lock: some 50 µs, so that no reader waits for long.
@@ -37,7 +38,7 @@ const BATCH: usize = 128;
 pub(crate) struct Core {
     pub(super) home: Arc<Home>,
     pub(super) clock: Clock,
-    pub(super) state: RwLock<State>,
+    pub(super) state: ReadMostly<State>,
     /// The order of keys when somebody last listed all. Locked after `state`.
     pub(super) order: Mutex<Order>,
     /// Objects known not to decode, with the reason. Locked after `state`.
@@ -65,7 +66,7 @@ impl Core {
         Arc::new_cyclic(|me: &Weak<Self>| Self {
             home: Arc::new(Home::new(info, Weak::clone(me), mode)),
             clock,
-            state: RwLock::new(State::new(seed)),
+            state: ReadMostly::new(State::new(seed)),
             order: Mutex::default(),
             invalid: Invalids::default(),
         })

@@ -4,7 +4,7 @@
 //! whole memory of a value that nobody holds any more, two kilobytes for a Pod.
 
 use std::any::Any;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 
@@ -14,11 +14,14 @@ pub(crate) type Decoded = Arc<dyn Any + Send + Sync>;
 /// So many are remembered: far more than there are workers, and at most half a megabyte of Pods that
 /// nobody holds. A power of two.
 const PLACES: usize = 256;
+/// From a place to the next number's; odd, so that all are used.
+const STRIDE: u64 = 97;
 
 /// The values decoded last, by the serial number of their object.
 #[derive(Default)]
 pub(crate) struct Shares {
-    places: Mutex<Vec<Share>>,
+    /// Each under its own lock: readers of different objects do not meet.
+    places: OnceLock<Box<[Mutex<Share>]>>,
 }
 
 struct Share {
@@ -26,30 +29,34 @@ struct Share {
     value: Weak<dyn Any + Send + Sync>,
 }
 
+impl Share {
+    fn nobody() -> Self {
+        Self { serial: u64::MAX, value: Weak::<()>::new() }
+    }
+}
+
 impl Shares {
     /// The value of that object, when somebody holds it.
     pub(crate) fn get(&self, serial: u64) -> Option<Decoded> {
-        let places = self.places.lock();
-        let share = places.get(place(serial)).filter(|share| share.serial == serial)?;
-        share.value.upgrade()
+        let share = self.places.get()?[place(serial)].lock();
+        if share.serial == serial { share.value.upgrade() } else { None }
     }
 
     /// Remembers the value of that object.
     pub(crate) fn put(&self, serial: u64, value: &Decoded) {
         let share = Share { serial, value: Arc::downgrade(value) };
-        let mut places = self.places.lock();
-        if places.is_empty() {
-            let nobody = || Share { serial: u64::MAX, value: Weak::<()>::new() };
-            places.resize_with(PLACES, nobody);
-        }
-        let before = std::mem::replace(&mut places[place(serial)], share);
-        drop(places);
+        let places = (0..PLACES).map(|_| Mutex::new(Share::nobody()));
+        let places = self.places.get_or_init(|| places.collect());
+        let before = std::mem::replace(&mut *places[place(serial)].lock(), share);
+        // Outside of the lock.
         drop(before);
     }
 }
 
+/// Far apart for numbers that follow each other: objects that came together are read together, and places
+/// side by side share a line of memory.
 fn place(serial: u64) -> usize {
-    (serial % PLACES as u64) as usize
+    (serial.wrapping_mul(STRIDE) % PLACES as u64) as usize
 }
 
 #[cfg(test)]
@@ -75,6 +82,6 @@ mod tests {
         shares.put(3 + PLACES as u64, &other);
         assert!(shares.get(3).is_none());
         assert!(Arc::ptr_eq(&shares.get(3 + PLACES as u64).unwrap(), &other));
-        assert_eq!(shares.places.lock().len(), PLACES);
+        assert_eq!(shares.places.get().unwrap().len(), PLACES);
     }
 }

@@ -8,7 +8,6 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::hash::{BuildHasher, Hash};
-use std::ops::Deref;
 use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
@@ -28,7 +27,7 @@ use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::metrics::Gathers;
 use crate::seams::Seams;
-use crate::sync::{Mutex, Notify};
+use crate::sync::{Apart, Mutex, Notify};
 
 /// Delays beyond this are as good as never; instants cannot count much further.
 const FAR_AWAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
@@ -65,18 +64,6 @@ pub(super) struct Shared<T: Hash + Eq + Clone> {
     pub(super) requeued: u64,
     /// Something ended; drains look again.
     ended: Notify,
-}
-
-/// What is not to share a processor's line with what others change: two of them are fetched together.
-#[repr(align(128))]
-struct Apart<T>(T);
-
-impl<T> Deref for Apart<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.0
-    }
 }
 
 struct Inside<T> {

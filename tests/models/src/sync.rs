@@ -8,6 +8,18 @@ use std::task::{Context, Poll, Waker};
 
 pub use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+/// Where things stand in memory is nothing to a model.
+#[derive(Debug, Default)]
+pub struct Apart<T>(pub T);
+
+impl<T> std::ops::Deref for Apart<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
 /// A lock; a panic does not poison it.
 #[derive(Debug)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);

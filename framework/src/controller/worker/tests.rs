@@ -126,7 +126,6 @@ impl Stage {
             waking: Arc::default(),
             meter: Meter::new(&seams.metrics, "test", workers),
             seams,
-            reconciles: Arc::default(),
             stop: Arc::default(),
             namespaces: Arc::default(),
         };
@@ -303,7 +302,7 @@ async fn as_many_reconciles_run_at_once_as_there_are_workers() {
     stage.script.gate.as_ref().expect("a gate").add_permits(10);
     pass(Duration::from_secs(1)).await;
     assert_eq!(stage.script.most(), 3);
-    assert_eq!(stage.worker.reconciles.load(Ordering::Relaxed), 10);
+    assert_eq!(stage.worker.meter.reconciles(), 10);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,122 @@
+//! Notes that few objects have at a time: while there are none, who looks for one takes no lock.
+//!
+//! Every reconcile looks. A lock that all workers of a controller take costs each of them a line of memory
+//! that the last one changed, whether or not there is something under it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use parking_lot::MutexGuard;
+
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+
+/// A collection under a lock.
+#[derive(Default)]
+pub(super) struct Rare<C> {
+    all: Mutex<C>,
+    /// How many there were when the lock was released last.
+    len: AtomicUsize,
+}
+
+/// What can be empty.
+pub(super) trait Len {
+    fn len(&self) -> usize;
+}
+
+impl<K, V> Len for BTreeMap<K, V> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<K> Len for BTreeSet<K> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<K, V, S> Len for HashMap<K, V, S> {
+    fn len(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<C: Len> Rare<C> {
+    pub(super) fn new(all: C) -> Self {
+        Self { len: AtomicUsize::new(all.len()), all: Mutex::new(all) }
+    }
+
+    /// The collection, to add to it.
+    pub(super) fn lock(&self) -> Locked<'_, C> {
+        Locked { all: self.all.lock(), len: &self.len }
+    }
+
+    /// The collection, unless it is empty. Whoever comes after somebody who added to it finds it.
+    pub(super) fn lock_if_any(&self) -> Option<Locked<'_, C>> {
+        (self.len.load(Ordering::Acquire) > 0).then(|| self.lock())
+    }
+}
+
+impl<C> fmt::Debug for Rare<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rare").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// The collection, under its lock.
+pub(super) struct Locked<'a, C: Len> {
+    all: MutexGuard<'a, C>,
+    len: &'a AtomicUsize,
+}
+
+impl<C: Len> Deref for Locked<'_, C> {
+    type Target = C;
+
+    fn deref(&self) -> &C {
+        &self.all
+    }
+}
+
+impl<C: Len> DerefMut for Locked<'_, C> {
+    fn deref_mut(&mut self) -> &mut C {
+        &mut self.all
+    }
+}
+
+impl<C: Len> Drop for Locked<'_, C> {
+    fn drop(&mut self) {
+        // Under the lock still: its guard is dropped after this.
+        self.len.store(self.all.len(), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_looks_takes_the_lock_only_while_there_is_something() {
+        let notes: Rare<BTreeMap<u8, u8>> = Rare::default();
+        assert!(notes.lock_if_any().is_none());
+        notes.lock().insert(1, 2);
+        assert_eq!(notes.lock_if_any().and_then(|mut notes| notes.remove(&1)), Some(2));
+        assert!(notes.lock_if_any().is_none());
+        let held = notes.lock();
+        assert!(notes.lock_if_any().is_none(), "it waits for nobody");
+        drop(held);
+        assert_eq!(Rare::new(BTreeSet::from([1])).lock_if_any().map(|some| some.len()), Some(1));
+    }
+
+    #[test]
+    fn what_was_added_is_found_after_a_panic_too() {
+        let notes: Rare<BTreeSet<u8>> = Rare::default();
+        let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let mut held = notes.lock();
+            held.insert(7);
+            panic!("no such luck");
+        }));
+        assert!(panic.is_err());
+        assert!(notes.lock_if_any().is_some_and(|notes| notes.contains(&7)));
+    }
+}
