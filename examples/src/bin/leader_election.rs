@@ -107,6 +107,9 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<Outcome, String> {
+    // Why it cannot lead stands in warnings.
+    let lines = tracing_subscriber::fmt().with_writer(std::io::stderr);
+    lines.with_max_level(tracing_subscriber::filter::LevelFilter::WARN).init();
     let flags = Flags::parse(std::env::args().skip(1))?;
     let (client, _cluster) = connect().await.map_err(|error| error.to_string())?;
     let elector = Elector::new(flags.election(), &client).map_err(|error| error.to_string())?;

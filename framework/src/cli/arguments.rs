@@ -44,10 +44,12 @@ impl Election {
                         make every replica ask; leave it out, or use --lend-lease";
             return Err(Error::new(ErrorKind::Usage, text));
         }
+        let lock = self.leader_elect_resource_lock;
         let all = [
             flag("leader-elect", self.leader_elect.map(|elect| elect.to_string())),
             self.lend_lease.then(|| "--lend-lease".to_owned()),
             flag("leader-election-id", self.leader_election_id.clone()),
+            flag("leader-elect-resource-lock", lock.map(|lock| lock.as_str().to_owned())),
             flag("leader-election-namespace", self.leader_election_namespace.clone()),
             flag("leader-elect-lease-duration", self.leader_elect_lease_duration.map(duration)),
             flag("leader-elect-renew-deadline", self.leader_elect_renew_deadline.map(duration)),

@@ -280,6 +280,9 @@ impl Election {
             manager.name.get_or_insert_with(|| settings.name.clone());
             settings.name.clone_from(lease);
         }
+        if let Some(lock) = self.leader_elect_resource_lock {
+            settings = settings.resource_lock(lock);
+        }
         if let Some(namespace) = &self.leader_election_namespace {
             settings = settings.namespace(namespace);
         }
@@ -317,6 +320,7 @@ impl Election {
             ("--ask-for-lease", self.ask_for_lease),
             ("--lend-lease", self.lend_lease),
             ("--leader-election-id", self.leader_election_id.is_some()),
+            ("--leader-elect-resource-lock", self.leader_elect_resource_lock.is_some()),
             ("--leader-election-namespace", self.leader_election_namespace.is_some()),
             ("--leader-elect-lease-duration", self.leader_elect_lease_duration.is_some()),
             ("--leader-elect-renew-deadline", self.leader_elect_renew_deadline.is_some()),

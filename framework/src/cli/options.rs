@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 use crate::controller::MOST_WORKERS;
+use crate::leader::LockKind;
 
 /// A Kubernetes operator.
 #[derive(Clone, Debug, Parser)]
@@ -48,10 +49,12 @@ pub(super) struct Options {
 
     /// Objects that each controller reconciles at once
     #[arg(long, global = true, value_name = "NUMBER", value_parser = workers)]
+    #[arg(help_heading = "Options")]
     pub(super) max_concurrent_reconciles: Option<usize>,
 
     /// How long work may take to end once the operator is asked to stop
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    #[arg(help_heading = "Options")]
     pub(super) graceful_shutdown_timeout: Option<Duration>,
 
     #[command(flatten)]
@@ -60,14 +63,16 @@ pub(super) struct Options {
     /// Namespaces to watch, separated by commas; empty means all
     #[arg(long, global = true, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "")]
     #[arg(hide_env_values = true, aliases = ["watch-namespaces", "namespaces"])]
+    #[arg(help_heading = "Options")]
     pub(super) watch_namespace: String,
 
     /// On the embedded API server: end once the sample is ready, or with the reason why it is not
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Options")]
     pub(super) until_ready: bool,
 
     /// How long --until-ready waits
     #[arg(long, global = true, value_name = "DURATION", default_value = "60", value_parser = duration)]
+    #[arg(help_heading = "Options")]
     #[cfg_attr(not(feature = "local"), allow(dead_code))]
     pub(super) ready_timeout: Duration,
 }
@@ -99,6 +104,11 @@ pub(super) struct Election {
     /// Name of the lease
     #[arg(long, global = true, value_name = "NAME", alias = "leader-elect-resource-name")]
     pub(super) leader_election_id: Option<String>,
+
+    /// What holds the record: leases, or for migrations configmaps, endpoints, configmapsleases,
+    /// endpointsleases
+    #[arg(long, global = true, value_name = "KIND", value_parser = lock)]
+    pub(super) leader_elect_resource_lock: Option<LockKind>,
 
     /// Namespace of the lease; default: the operator's own
     #[arg(long, global = true, value_name = "NAME", alias = "leader-elect-resource-namespace")]
@@ -219,6 +229,10 @@ fn never(text: &str) -> Result<bool, String> {
 fn positive(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|number: &f64| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "write a number above 0".to_owned())
+}
+
+fn lock(text: &str) -> Result<LockKind, String> {
+    text.parse().map_err(|error: crate::error::Error| error.to_string())
 }
 
 fn workers(text: &str) -> Result<usize, String> {

@@ -130,7 +130,7 @@ fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() 
 }
 
 /// Flags that say how the operator runs, one way each, and those that are no matter of a container.
-const SAID: [&str; 17] = [
+const SAID: [&str; 18] = [
     "--kube-api-qps=20.5",
     "--kube-api-burst=30",
     "--metrics-bind-address=127.0.0.1:9090",
@@ -138,6 +138,7 @@ const SAID: [&str; 17] = [
     "--leader-elect=true",
     "--lend-lease",
     "--leader-election-id=other",
+    "--leader-elect-resource-lock=configmapsleases",
     "--leader-election-namespace=kube-system",
     "--leader-elect-lease-duration=1m",
     "--leader-elect-renew-deadline=40s",
@@ -198,6 +199,7 @@ fn flags_of_an_election_that_there_is_not_are_refused_and_asking_brings_one() {
     for flag in [
         "--lend-lease",
         "--leader-election-id=x",
+        "--leader-elect-resource-lock=leases",
         "--leader-election-namespace=x",
         "--leader-elect-lease-duration=1m",
         "--leader-elect-renew-deadline=5s",

@@ -160,7 +160,8 @@ impl<C: Reconciler> Context<C> {
         &self.store
     }
 
-    /// Reports an Event about the object: `reason` is one word in `CamelCase` for programs, `note` a
+    /// Reports an Event about the object, [`Normal`](crate::events::Normal) or
+    /// [`Warning`](crate::events::Warning): `reason` is one word in `CamelCase` for programs, `note` a
     /// sentence for people. Never waits and never fails; the same event again is counted. Of different
     /// ones an object may cause 25 at once and one more each 5 min, so that no object fills the cluster
     /// with Events: what is beyond that is dropped, with a line in the log at the level debug.

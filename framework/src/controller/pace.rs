@@ -40,6 +40,8 @@ struct Lately {
     stamp: Option<Stamp>,
     /// When it is held to its pace: when it last wanted to be faster.
     pressed: Option<Instant>,
+    /// It had to wait. What is woken less often than that, by a timer of a second, never has to.
+    is_slowed: bool,
     /// All reasons of its reconciles.
     reasons: u64,
     /// Those of the turns that it had to wait for.
@@ -48,7 +50,16 @@ struct Lately {
 
 impl Lately {
     fn new(now: Instant, count: u32, stamp: Option<Stamp>) -> Self {
-        Self { since: now, count, last: now, stamp, pressed: None, reasons: 0, owed: 0 }
+        Self {
+            since: now,
+            count,
+            last: now,
+            stamp,
+            pressed: None,
+            is_slowed: false,
+            reasons: 0,
+            owed: 0,
+        }
     }
 
     /// Does what was counted say nothing any more?
@@ -234,7 +245,7 @@ impl Pace {
         lately.reasons |= *reasons;
         let rested = now.saturating_duration_since(lately.last);
         if lately.pressed.is_some() && rested < guard.spacing {
-            lately.pressed = Some(now);
+            (lately.pressed, lately.is_slowed) = (Some(now), true);
             lately.owed = *reasons;
             return Leave::Wait(guard.spacing.saturating_sub(rested));
         }
@@ -259,10 +270,10 @@ impl Pace {
         }
     }
 
-    /// The objects that are held to their pace now, by key; at most `limit`.
+    /// The objects that are slowed down now, by key; at most `limit`.
     pub(super) fn hot(&self, limit: usize) -> Vec<Hot> {
         let mut hot: Vec<Hot> = (self.keys.lock().iter())
-            .filter(|(_, lately)| lately.pressed.is_some())
+            .filter(|(_, lately)| lately.pressed.is_some() && lately.is_slowed)
             .map(|(key, lately)| Hot {
                 key: key.clone(),
                 count: lately.count,
@@ -310,6 +321,17 @@ mod tests {
         assert_eq!(warned, 1);
         assert!((640..=655).contains(&went), "{went}");
         assert_eq!(pace.hot(5).len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_woken_once_a_second_is_warned_of_and_not_slowed_down_nor_called_endless() {
+        let (pace, key) = (Pace::default(), ObjectKey::new(None, "timer"));
+        let start = Instant::now();
+        let leaves = (0..600).map(|second| ask(&pace, &key, start + Duration::from_secs(second)));
+        let leaves: Vec<Leave> = leaves.collect();
+        assert!(leaves.contains(&Leave::GoAndWarn));
+        assert!(!leaves.iter().any(|leave| matches!(leave, Leave::Wait(_))));
+        assert!(pace.hot(5).is_empty());
     }
 
     #[tokio::test(start_paused = true)]

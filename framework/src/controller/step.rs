@@ -215,7 +215,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Box::pin(cx.tell_success(type_)).await.map_err(Failure::from)?;
         }
         if let Some(kept) = &self.kept {
-            kept.reconciled(cx.begun());
+            kept.reconciled(&self.as_reconciled(cx));
         }
         if let Some(tasks) = &self.tasks {
             Box::pin(tasks.reconciled(cx.begun())).await;
@@ -224,6 +224,16 @@ impl<C: Reconciler> ObjectStep<C> {
         let again = action.requeue_after.map(|delay| clock.after(delay));
         self.concluded(key, Concluded { again, has_failed: false });
         Ok(action)
+    }
+
+    /// What the user saw: with the finalizer that this very reconcile put on it.
+    fn as_reconciled(&self, cx: &Context<C>) -> Cached<C::Object> {
+        let (begun, version) = (cx.begun(), cx.object().resource_version());
+        let is_it = |cached: &Cached<C::Object>| cached.head().resource_version() == version;
+        if is_it(begun) {
+            return begun.clone();
+        }
+        self.store.get(begun.key()).filter(is_it).unwrap_or_else(|| begun.clone())
     }
 
     /// Tells of a failure whoever wants to know.

@@ -35,6 +35,7 @@
 
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -43,6 +44,7 @@ use super::failure::Retry;
 use super::{Action, Context, Failure, Reconciler, Result};
 use crate::conditions::{Condition, met, unmet};
 use crate::error::Error;
+use crate::panics::{caught, panic_text};
 
 /// How a sequence goes on after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +134,7 @@ impl<'a, C: Reconciler> Steps<'a, C> {
 
     /// Tells how the step added last went, in a condition of that type: true when it succeeded, false
     /// when it failed (`StepFailed`, with the error) or stopped (`Waiting`). Of steps that are not
-    /// reached the condition stays as it is.
+    /// reached, and of one that panics, the condition stays as it is.
     pub fn condition(mut self, type_: &'a str) -> Self {
         if let Some(step) = self.groups.last_mut().and_then(|group| group.last_mut()) {
             step.condition = Some(type_);
@@ -169,7 +171,15 @@ fn step<'a, F: Into<Flow>>(
     name: &'a str,
     work: impl Future<Output = Result<F>> + Send + 'a,
 ) -> Step<'a> {
-    let work = Box::pin(async move { work.await.map(Into::into) });
+    let work = Box::pin(async move {
+        match caught(work).await {
+            Ok(end) => end.map(Into::into),
+            // It stays a panic, and tells where.
+            Err(panic) => {
+                resume_unwind(Box::new(format!("step \"{name}\": {}", panic_text(&*panic))))
+            }
+        }
+    });
     Step { name, work, condition: None }
 }
 

@@ -131,9 +131,11 @@ impl<C: Reconciler> Wiring<C> {
         self
     }
 
-    /// How long one reconcile may take before it is dropped and counted as a failure.
+    /// How long one reconcile may take before it is dropped and counted as a failure. At least a
+    /// millisecond: zero, which means none in controller-runtime, would let none run. `Duration::MAX` is
+    /// none.
     pub fn reconcile_timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.timeout = timeout.max(Duration::from_millis(1));
         self
     }
 

@@ -100,6 +100,13 @@ impl Timing {
                 self.renew_deadline
             ));
         }
+        if self.margin.is_zero() {
+            return Err(
+                "the margin is zero, so two replicas could write at once as soon as their clocks \
+                        differ at all; leave it out, or give what clocks and requests may take"
+                    .to_owned(),
+            );
+        }
         let needed = self.renew_deadline + longest_wait + self.margin;
         if needed > self.lease_duration {
             return Err(format!(
@@ -260,6 +267,10 @@ impl LeaderElection {
     pub fn check(&self) -> Result<(), Error> {
         let problem = if self.name.is_empty() {
             Err("it has no name".to_owned())
+        } else if !is_object_name(&self.name) {
+            Err("its name cannot be that of an object; take at most 253 lower-case letters, digits, `-` \
+                 and `.`"
+                .to_owned())
         } else if self.manners.asks && self.manners.lends {
             let why = "it asks for the lease and lends it, and replicas would pass it on for ever; \
                        let the process on your machine ask and those in the cluster lend";
@@ -304,6 +315,18 @@ impl LeaderElection {
             .clone()
             .unwrap_or_else(|| format!("{}_{:08x}", own_name(), entropy.next_u64() as u32))
     }
+}
+
+/// RFC 1123, as the API server asks for it of Leases.
+fn is_object_name(name: &str) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_part = |part: &str| {
+        let bytes = part.as_bytes();
+        bytes.first().is_some_and(is_plain)
+            && bytes.last().is_some_and(is_plain)
+            && bytes.iter().all(|byte| is_plain(byte) || *byte == b'-')
+    };
+    name.len() <= 253 && name.split('.').all(is_part)
 }
 
 fn own_name() -> String {

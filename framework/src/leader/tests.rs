@@ -524,7 +524,13 @@ fn mechanism_41_durations_that_could_let_two_lead_are_refused_with_the_rule() {
         .margin(Duration::from_millis(100));
     let text = check(brief);
     assert!(text.contains("from one renewal to the next"), "{text}");
+    let text = check(LeaderElection::new("ops").margin(Duration::ZERO));
+    assert!(text.contains("the margin is zero"), "{text}");
     assert!(check(LeaderElection::new("")).contains("no name"));
+    for name in ["Bad Name!", "-ops", "ops.", "a..b", &"a".repeat(254)] {
+        assert!(check(LeaderElection::new(name)).contains("that of an object"), "{name}");
+    }
+    assert!(LeaderElection::new("3.ops-x.example.dev").check().is_ok());
     assert!(LeaderElection::new("ops").check().is_ok());
 }
 

@@ -234,7 +234,7 @@ impl RunningOperator {
             .filter(|(_, state)| state.queued + state.working + state.backing_off > 0)
             .map(|(name, state)| {
                 format!(
-                    "controller {name:?}: {} queued, {} in work, {} waiting for a retry, {} done",
+                    "controller {name:?}: {} queued, {} in work, {} waiting for a retry or held back, {} done",
                     state.queued, state.working, state.backing_off, state.reconciles
                 )
             })

@@ -28,10 +28,29 @@ impl Reconciler for Curious {
     }
 }
 
+impl Finalize for Curious {
+    async fn cleanup(&self, _: &Site, _: &Context<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
 impl Curious {
     fn log(&self) -> Vec<String> {
         std::mem::take(&mut *self.log.lock())
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_finalizer_that_the_first_reconcile_put_on_its_object_is_no_change() {
+    let (world, curious) = (World::start().await, Curious::default());
+    let wiring = Wiring::new().track_changes().finalizer(FINALIZER);
+    let running = world.run(wiring.build(curious.clone())).await;
+    world.create("home", "a").await;
+    running.settled().await;
+    world.patch("home", json!({ "spec": { "host": "b" } })).await;
+    running.settled().await;
+    assert_eq!(curious.log(), ["unknown", r#"a to b, ["spec.host"], true false"#]);
+    assert!(running.stop().await);
 }
 
 #[tokio::test(start_paused = true)]

@@ -158,6 +158,7 @@ impl Nesting {
     async fn record(&self, site: &Site) -> Result<Flow> {
         match site.spec.host.as_str() {
             "fails" => Err("no zone".into()),
+            "panics" => panic!("no luck"),
             "waits" => Ok(Flow::Stop(Action::requeue_after(Duration::from_secs(50)))),
             _ => Ok(Flow::Again(Duration::from_secs(300))),
         }
@@ -186,6 +187,7 @@ async fn steps_within_a_step_are_one_of_its_steps() {
         ("a", &["first", "last", "beside", "after"][..], 1),
         ("waits", &["first", "beside", "after"][..], 1),
         ("fails", &["first", "beside"][..], 0),
+        ("panics", &["first"][..], 0),
     ] {
         let (world, nesting) = (World::start().await, Nesting::default());
         let running = world.run(Wiring::new().build(nesting.clone())).await;
@@ -199,6 +201,10 @@ async fn steps_within_a_step_are_one_of_its_steps() {
                 let text = ": step \"dns\": step \"record\": no zone";
                 assert!(told[0].ends_with(text), "{told:?}");
                 assert!(conditions(&world).await[0].starts_with("Dns False StepFailed"));
+            }
+            "panics" => {
+                let text = ": the reconciler panicked: step \"dns\": step \"record\": no luck";
+                assert!(told[0].ends_with(text), "{told:?}");
             }
             _ => {
                 assert!(told.is_empty(), "{told:?}");
