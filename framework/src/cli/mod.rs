@@ -214,10 +214,11 @@ impl Sample {
     }
 }
 
-/// The binary's name.
+/// The binary's name, as an object may have it.
 fn program_name() -> String {
     let path = std::env::current_exe().unwrap_or_default();
-    path.file_stem().map_or_else(|| "operator".to_owned(), |name| name.to_string_lossy().into())
+    let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase().replace('_', "-"));
+    name.unwrap_or_else(|| "operator".to_owned())
 }
 
 impl Options {

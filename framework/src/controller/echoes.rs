@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use tokio::time::Instant;
 
-use super::rare::Rare;
+use super::rare::ByKey;
 use crate::resource::ObjectKey;
 
 /// Versions kept per object; what lies further back is news.
@@ -37,24 +37,17 @@ pub(super) struct Concluded {
     pub(super) has_failed: bool,
 }
 
-/// The objects that we wrote.
-#[derive(Debug)]
+/// The objects that we wrote. Never iterated, so their order shows nowhere.
+#[derive(Debug, Default)]
 pub(super) struct Echoes {
-    chains: Rare<HashMap<ObjectKey, Chain, FixedState>>,
-}
-
-impl Default for Echoes {
-    fn default() -> Self {
-        // Never iterated, so its order shows nowhere.
-        Self { chains: Rare::new(HashMap::with_hasher(FixedState::with_seed(0))) }
-    }
+    chains: ByKey<HashMap<ObjectKey, Chain, FixedState>>,
 }
 
 impl Echoes {
     /// A reconcile of `key` begins, at this version. If we made it, what led to it stays known: the
     /// watch may still have to tell that.
     pub(super) fn begin(&self, key: &ObjectKey, version: &str) {
-        let Some(mut chains) = self.chains.lock_if_any() else { return };
+        let Some(mut chains) = self.chains.of(key).lock_if_any() else { return };
         let Some(chain) = chains.get_mut(key) else { return };
         chain.concluded = None;
         if !chain.ends_with(version) || chain.versions.len() > KEPT / 2 {
@@ -64,7 +57,7 @@ impl Echoes {
 
     /// The reconcile of `key` is over. To be told before anybody else can have its key.
     pub(super) fn concluded(&self, key: &ObjectKey, how: Concluded) {
-        if let Some(mut chains) = self.chains.lock_if_any()
+        if let Some(mut chains) = self.chains.of(key).lock_if_any()
             && let Some(chain) = chains.get_mut(key)
         {
             chain.concluded = Some(how);
@@ -78,9 +71,10 @@ impl Echoes {
         key: &ObjectKey,
         version: impl FnOnce() -> Option<String>,
     ) -> Option<Concluded> {
-        let concluded = self.chains.lock_if_any()?.get(key)?.concluded?;
+        let concluded = self.chains.of(key).lock_if_any()?.get(key)?.concluded?;
         let version = version()?;
-        let is_ours = self.chains.lock().get(key).is_some_and(|chain| chain.ends_with(&version));
+        let is_ours =
+            self.chains.of(key).lock().get(key).is_some_and(|chain| chain.ends_with(&version));
         is_ours.then_some(concluded)
     }
 
@@ -91,7 +85,7 @@ impl Echoes {
         if from == to {
             return;
         }
-        let mut chains = self.chains.lock();
+        let mut chains = self.chains.of(key).lock();
         let Some(chain) = chains.get_mut(key) else {
             if begun == from {
                 let versions = vec![from.to_owned(), to.to_owned()];
@@ -111,7 +105,7 @@ impl Echoes {
         key: &ObjectKey,
         versions: impl FnOnce() -> (&'a str, &'a str),
     ) -> bool {
-        let Some(chains) = self.chains.lock_if_any() else { return false };
+        let Some(chains) = self.chains.of(key).lock_if_any() else { return false };
         let Some(chain) = chains.get(key) else { return false };
         let (old, new) = versions();
         let place = |version: &str| chain.versions.iter().position(|known| known == version);
@@ -120,7 +114,7 @@ impl Echoes {
 
     /// The object is gone.
     pub(super) fn forget(&self, key: &ObjectKey) {
-        if let Some(mut chains) = self.chains.lock_if_any() {
+        if let Some(mut chains) = self.chains.of(key).lock_if_any() {
             chains.remove(key);
         }
     }
@@ -193,10 +187,10 @@ mod tests {
     fn objects_that_are_not_written_are_not_remembered() {
         let echoes = Echoes::default();
         echoes.begin(&key(), "10");
-        assert!(echoes.chains.lock().is_empty());
+        assert!(echoes.chains.is_empty());
         echoes.wrote(&key(), "10", ("10", "11"));
         echoes.begin(&key(), "12");
-        assert!(echoes.chains.lock().is_empty());
+        assert!(echoes.chains.is_empty());
     }
 
     #[tokio::test(start_paused = true)]

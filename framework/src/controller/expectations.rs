@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Pending;
-use super::rare::Rare;
+use super::rare::ByKey;
 use crate::informer::{Informer, InformerRegistry};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 use crate::store::Unseen;
@@ -109,7 +109,7 @@ struct Parent {
 /// The writes of all parents.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    parents: Rare<BTreeMap<ObjectKey, Parent>>,
+    parents: ByKey<BTreeMap<ObjectKey, Parent>>,
     /// Rooms that wait for objects of unknown names: while there is none, nobody takes the lock for
     /// an object that appears.
     open: AtomicUsize,
@@ -131,7 +131,7 @@ impl Ledger {
         (what, key, uid): (What, &ObjectKey, &str),
         now: Instant,
     ) {
-        let mut parents = self.parents.lock();
+        let mut parents = self.parents.of(parent.key).lock();
         let room = self.room(&mut parents, parent, kind);
         if let Some(sent) = room.sent.get_mut(key)
             && sent.uid == uid
@@ -164,7 +164,7 @@ impl Ledger {
         kind: Kind,
         now: Instant,
     ) -> Flight<'a> {
-        let mut parents = self.parents.lock();
+        let mut parents = self.parents.of(parent.key).lock();
         let room = self.room(&mut parents, parent, kind.clone());
         self.change(room, |room| {
             room.in_flight += 1;
@@ -175,7 +175,7 @@ impl Ledger {
 
     /// So many more objects, or fewer, are to appear for the parent.
     pub(super) fn announce(&self, parent: Whose<'_>, kind: Kind, more: isize, now: Instant) {
-        let mut parents = self.parents.lock();
+        let mut parents = self.parents.of(parent.key).lock();
         let room = self.room(&mut parents, parent, kind);
         self.change(room, |room| {
             room.unnamed = room.unnamed.saturating_add_signed(more);
@@ -187,7 +187,7 @@ impl Ledger {
 
     /// The watch has told of a child of the parent that it came, or is gone.
     pub(super) fn told(&self, parent: &ObjectKey, kind: &ResourceInfo, child: Told<'_>) {
-        let Some(mut parents) = self.parents.lock_if_any() else { return };
+        let Some(mut parents) = self.parents.of(parent).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent) else { return };
         let name = kind.group_resource();
         let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
@@ -203,7 +203,7 @@ impl Ledger {
             return;
         }
         let name = kind.group_resource();
-        let mut parents = self.parents.lock();
+        let Some(mut parents) = self.parents.of(parent).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent) else { return };
         let Some(room) = known.rooms.iter_mut().find(|room| room.kind.name == name) else { return };
         let is_known = room.sent.values().any(|sent| sent.uid == uid);
@@ -216,7 +216,7 @@ impl Ledger {
 
     /// A reconcile of the parent begins: what is confirmed or too old is forgotten.
     pub(super) fn begin(&self, parent: Whose<'_>, informers: &InformerRegistry, now: Instant) {
-        let Some(mut parents) = self.parents.lock_if_any() else { return };
+        let Some(mut parents) = self.parents.of(parent.key).lock_if_any() else { return };
         let Some(known) = parents.get_mut(parent.key) else { return };
         if known.uid != parent.uid {
             self.clear(parents.remove(parent.key));
@@ -238,7 +238,7 @@ impl Ledger {
 
     /// Has one of the parent's writes lapsed before the watch has shown it?
     pub(super) fn is_stale(&self, parent: &ObjectKey, informers: &InformerRegistry) -> bool {
-        let Some(parents) = self.parents.lock_if_any() else { return false };
+        let Some(parents) = self.parents.of(parent).lock_if_any() else { return false };
         let Some(known) = parents.get(parent) else { return false };
         known.rooms.iter().any(|room| room.views(informers).any(|(.., view)| view == View::Lapsed))
     }
@@ -251,7 +251,7 @@ impl Ledger {
         now: Instant,
     ) -> Pending {
         let mut pending = Pending::default();
-        let Some(parents) = self.parents.lock_if_any() else { return pending };
+        let Some(parents) = self.parents.of(parent).lock_if_any() else { return pending };
         let Some(known) = parents.get(parent) else { return pending };
         let mut until = None;
         let mut note = |at: Instant| until = until.max(Some(at + EXPIRE));
@@ -281,7 +281,8 @@ impl Ledger {
 
     /// The parent is gone.
     pub(super) fn forget(&self, parent: &ObjectKey) {
-        let known = self.parents.lock_if_any().and_then(|mut parents| parents.remove(parent));
+        let known =
+            self.parents.of(parent).lock_if_any().and_then(|mut parents| parents.remove(parent));
         self.clear(known);
     }
 
@@ -407,7 +408,7 @@ impl Flight<'_> {
 
     fn end(&mut self, how: impl FnOnce(&mut Room) -> bool) -> bool {
         self.is_over = true;
-        let mut parents = self.ledger.parents.lock();
+        let mut parents = self.ledger.parents.of(self.parent.key).lock();
         let Some(known) = parents.get_mut(self.parent.key) else { return false };
         let mut rooms = known.rooms.iter_mut();
         // Without it the flight was given up, or its parent is another object by now.

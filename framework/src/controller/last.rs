@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use foldhash::fast::FixedState;
 use jiff::Timestamp;
@@ -87,8 +87,10 @@ struct Inner {
 #[derive(Debug, Default)]
 pub(super) struct LastErrors {
     inner: Mutex<Inner>,
-    /// So that reconciles which never fail take no lock.
+    /// So that the end of an object that never failed takes no lock.
     is_used: AtomicBool,
+    /// Objects that fail now; while there are none, a reconcile takes no lock.
+    failing: AtomicUsize,
 }
 
 impl LastErrors {
@@ -115,13 +117,14 @@ impl LastErrors {
         let (count, text_hash, promised) = (noted.count, hash, None);
         let row = Row { count, text: text_hash, gave_up, is_taken_up, given_up_at, promised };
         inner.rows.insert(key.clone(), row);
+        self.failing.store(inner.rows.len(), Ordering::Release);
         inner.insert(LastError { key, text, at, count, gave_up, is_over: false });
         noted
     }
 
     /// Was the object given up, and not reconciled since? Then what its spec was.
     pub(super) fn given_up(&self, key: &ObjectKey) -> Option<Option<Stamp>> {
-        if !self.is_used.load(Ordering::Relaxed) {
+        if self.failing.load(Ordering::Acquire) == 0 {
             return None;
         }
         let inner = self.inner.lock();
@@ -131,7 +134,9 @@ impl LastErrors {
     /// The object is another one than that which failed so often: its failures are counted, and told,
     /// anew.
     pub(super) fn begin_anew(&self, key: &ObjectKey) {
-        self.inner.lock().rows.remove(key);
+        let mut inner = self.inner.lock();
+        inner.rows.remove(key);
+        self.failing.store(inner.rows.len(), Ordering::Release);
     }
 
     /// An object that was given up is tried again as if it had not failed so often. If it says something
@@ -163,11 +168,12 @@ impl LastErrors {
 
     /// A reconcile of `key` succeeded.
     pub(super) fn succeeded(&self, key: &ObjectKey) {
-        if !self.is_used.load(Ordering::Relaxed) {
+        if self.failing.load(Ordering::Acquire) == 0 {
             return;
         }
         let mut inner = self.inner.lock();
         inner.rows.remove(key);
+        self.failing.store(inner.rows.len(), Ordering::Release);
         if let Some(entry) = inner.errors.get_mut(key) {
             (entry.error.is_over, entry.error.gave_up) = (true, false);
         }
@@ -178,6 +184,7 @@ impl LastErrors {
         if self.is_used.load(Ordering::Relaxed) {
             let mut inner = self.inner.lock();
             inner.rows.remove(key);
+            self.failing.store(inner.rows.len(), Ordering::Release);
             inner.remove(key);
         }
     }

@@ -42,8 +42,9 @@ struct All {
     shards: Box<[Apart<Shard>]>,
     /// The shard of the next worker.
     next: AtomicUsize,
-    /// One tells at a time, so that the gauge shows what was read last.
-    telling: Mutex<()>,
+    /// How many were busy when it was told last, which is what of the gauge is ours: another operator may
+    /// have the same metrics. One tells at a time.
+    told_busy: Mutex<usize>,
 }
 
 /// What one worker, or some, counted.
@@ -100,8 +101,8 @@ impl Meter {
             active: metrics.gauge(&names::ACTIVE_WORKERS, &[controller]),
         };
         let shards = (0..workers.clamp(1, SHARDS)).map(|_| Apart(Shard::new(&series)));
-        let (shards, next, telling) = (shards.collect(), AtomicUsize::new(0), Mutex::new(()));
-        let all = Arc::new(All { series, shards, next, telling });
+        let (shards, next) = (shards.collect(), AtomicUsize::new(0));
+        let all = Arc::new(All { series, shards, next, told_busy: Mutex::default() });
         let source: Weak<All> = Arc::downgrade(&all);
         metrics.gather_from(source);
         Self { all, shard: 0 }
@@ -183,7 +184,7 @@ impl Shard {
 
 impl Gathers for All {
     fn tell(&self) {
-        let _telling = self.telling.lock();
+        let mut told = self.told_busy.lock();
         let mut busy = 0;
         for shard in &self.shards {
             let mut ends = shard.ends.lock();
@@ -196,7 +197,8 @@ impl Gathers for All {
             self.series.seconds.gather(&took);
             busy += shard.busy.load(Ordering::Relaxed);
         }
-        self.series.active.set(busy as f64);
+        self.series.active.add(busy as f64 - *told as f64);
+        *told = busy;
     }
 }
 
@@ -252,6 +254,21 @@ mod tests {
         let count = "controller_runtime_reconcile_time_seconds_count{controller=\"shop\"}";
         let all = format!("{count} {}\n", 3 * ENDS * workers.len());
         assert!(metrics.encode().contains(&all), "{}", metrics.encode());
+    }
+
+    #[test]
+    fn of_two_operators_with_the_same_metrics_the_busy_workers_of_both_are_told() {
+        let metrics = Metrics::new();
+        let (leader, follower) = (Meter::new(&metrics, "shop", 1), Meter::new(&metrics, "shop", 1));
+        let active = || metrics.level(&names::ACTIVE_WORKERS, &["shop"]);
+        let (one, other) = (leader.busy(), follower.busy());
+        assert_eq!(active(), Some(2.0));
+        drop(other);
+        assert_eq!(active(), Some(1.0));
+        drop(follower);
+        assert_eq!(active(), Some(1.0), "that of the other is left");
+        drop(one);
+        assert_eq!(active(), Some(0.0));
     }
 
     #[test]

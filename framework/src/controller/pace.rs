@@ -40,8 +40,6 @@ struct Lately {
     stamp: Option<Stamp>,
     /// When it is held to its pace: when it last wanted to be faster.
     pressed: Option<Instant>,
-    /// It had to wait. What is woken less often than that, by a timer of a second, never has to.
-    is_slowed: bool,
     /// All reasons of its reconciles.
     reasons: u64,
     /// Those of the turns that it had to wait for.
@@ -50,16 +48,7 @@ struct Lately {
 
 impl Lately {
     fn new(now: Instant, count: u32, stamp: Option<Stamp>) -> Self {
-        Self {
-            since: now,
-            count,
-            last: now,
-            stamp,
-            pressed: None,
-            is_slowed: false,
-            reasons: 0,
-            owed: 0,
-        }
+        Self { since: now, count, last: now, stamp, pressed: None, reasons: 0, owed: 0 }
     }
 
     /// Does what was counted say nothing any more?
@@ -87,7 +76,7 @@ pub(super) struct Pace {
     start: OnceLock<Instant>,
     /// Number of the window that the counters are about.
     window: AtomicU64,
-    /// Reconciles in this window, about: those of one object in [`SAMPLE`] are counted, so many times.
+    /// Reconciles in this window, about: those of one object in [`SAMPLE`] are counted, as so many each.
     total: AtomicU64,
     /// The objects that are counted alone.
     keys: Mutex<HashMap<ObjectKey, Lately, FixedState>>,
@@ -138,20 +127,22 @@ pub(super) enum Leave {
 
 impl Pace {
     /// Asks for leave; a reconcile that gets it counts. `stamp` tells the object's spec, if it is
-    /// needed; `reasons` are added to while it has to wait.
+    /// needed; `reasons` are added to while it has to wait. What is timed by somebody's choice is no loop.
     pub(super) fn ask(
         &self,
         key: &ObjectKey,
         now: Instant,
-        reasons: &mut u64,
+        (reasons, is_timed): (&mut u64, bool),
         stamp: impl FnOnce() -> Option<Stamp>,
     ) -> Leave {
-        let Some(rates) = &self.rates else { return self.ask_guard(key, now, reasons, stamp) };
+        let Some(rates) = &self.rates else {
+            return if is_timed { Leave::Go } else { self.ask_guard(key, now, reasons, stamp) };
+        };
         if let Some(wait) = rates.wait(key, now) {
             // What is gone is only forgotten.
             return if stamp().is_some() { Leave::Wait(wait) } else { Leave::Go };
         }
-        let leave = self.ask_guard(key, now, reasons, stamp);
+        let leave = if is_timed { Leave::Go } else { self.ask_guard(key, now, reasons, stamp) };
         if !matches!(leave, Leave::Wait(_)) {
             rates.spend(key, now);
         }
@@ -245,7 +236,7 @@ impl Pace {
         lately.reasons |= *reasons;
         let rested = now.saturating_duration_since(lately.last);
         if lately.pressed.is_some() && rested < guard.spacing {
-            (lately.pressed, lately.is_slowed) = (Some(now), true);
+            lately.pressed = Some(now);
             lately.owed = *reasons;
             return Leave::Wait(guard.spacing.saturating_sub(rested));
         }
@@ -270,10 +261,10 @@ impl Pace {
         }
     }
 
-    /// The objects that are slowed down now, by key; at most `limit`.
+    /// The objects that are held to their pace now, by key; at most `limit`.
     pub(super) fn hot(&self, limit: usize) -> Vec<Hot> {
         let mut hot: Vec<Hot> = (self.keys.lock().iter())
-            .filter(|(_, lately)| lately.pressed.is_some() && lately.is_slowed)
+            .filter(|(_, lately)| lately.pressed.is_some())
             .map(|(key, lately)| Hot {
                 key: key.clone(),
                 count: lately.count,
@@ -297,7 +288,7 @@ mod tests {
 
     fn ask_at(pace: &Pace, key: &ObjectKey, now: Instant, stamp: u64) -> Leave {
         let mut reasons = 1 << (stamp % 64);
-        pace.ask(key, now, &mut reasons, || Some(Stamp::test(stamp)))
+        pace.ask(key, now, (&mut reasons, false), || Some(Stamp::test(stamp)))
     }
 
     /// Asks without a rest until `end`; how many went, and how many of them with a warning.
@@ -324,14 +315,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_is_woken_once_a_second_is_warned_of_and_not_slowed_down_nor_called_endless() {
+    async fn what_somebody_timed_does_not_count_however_often_it_is() {
         let (pace, key) = (Pace::default(), ObjectKey::new(None, "timer"));
         let start = Instant::now();
-        let leaves = (0..600).map(|second| ask(&pace, &key, start + Duration::from_secs(second)));
-        let leaves: Vec<Leave> = leaves.collect();
-        assert!(leaves.contains(&Leave::GoAndWarn));
-        assert!(!leaves.iter().any(|leave| matches!(leave, Leave::Wait(_))));
+        let stamp = || Some(Stamp::test(1));
+        let timed = |_| pace.ask(&key, start, (&mut 1, true), stamp);
+        assert!((0..600).map(timed).all(|leave| leave == Leave::Go));
         assert!(pace.hot(5).is_empty());
+        assert_eq!(press(&pace, &key, start, start + Duration::from_millis(500)), (51, 1));
     }
 
     #[tokio::test(start_paused = true)]
@@ -428,9 +419,9 @@ mod tests {
         let now = Instant::now();
         while !matches!(ask(&pace, &key, now), Leave::Wait(_)) {}
         let stamp = || Some(Stamp::test(1));
-        assert!(matches!(pace.ask(&key, now, &mut 0b100, stamp), Leave::Wait(_)));
+        assert!(matches!(pace.ask(&key, now, (&mut 0b100, false), stamp), Leave::Wait(_)));
         let mut reasons = 0b1000;
-        assert_eq!(pace.ask(&key, now + SPACING, &mut reasons, stamp), Leave::Go);
+        assert_eq!(pace.ask(&key, now + SPACING, (&mut reasons, false), stamp), Leave::Go);
         assert_eq!(reasons, 0b1110);
     }
 

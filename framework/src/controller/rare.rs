@@ -1,15 +1,22 @@
 //! Notes that few objects have at a time: while there are none, who looks for one takes no lock.
 //!
 //! Every reconcile looks. A lock that all workers of a controller take costs each of them a line of memory
-//! that the last one changed, whether or not there is something under it.
+//! that the last one changed, whether or not there is something under it. Where there often is something,
+//! objects are spread over several: [`ByKey`].
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::hash::BuildHasher;
 use std::ops::{Deref, DerefMut};
 
+use foldhash::fast::FixedState;
 use parking_lot::MutexGuard;
 
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::resource::ObjectKey;
+use crate::sync::{Apart, AtomicUsize, Mutex, Ordering};
+
+/// So many locks notes by key are under. A power of two.
+const PARTS: usize = 16;
 
 /// A collection under a lock.
 #[derive(Default)]
@@ -55,6 +62,31 @@ impl<C: Len> Rare<C> {
     /// The collection, unless it is empty. Whoever comes after somebody who added to it finds it.
     pub(super) fn lock_if_any(&self) -> Option<Locked<'_, C>> {
         (self.len.load(Ordering::Acquire) > 0).then(|| self.lock())
+    }
+}
+
+/// Notes of objects, each under one of several locks.
+#[derive(Debug)]
+pub(super) struct ByKey<C>(Box<[Apart<Rare<C>>]>);
+
+impl<C: Default> Default for ByKey<C> {
+    fn default() -> Self {
+        Self((0..PARTS).map(|_| Apart::default()).collect())
+    }
+}
+
+impl<C> ByKey<C> {
+    /// Where the notes of that object are.
+    pub(super) fn of(&self, key: &ObjectKey) -> &Rare<C> {
+        let hash = FixedState::with_seed(0).hash_one(key);
+        &self.0[(hash >> 32) as usize % PARTS]
+    }
+}
+
+#[cfg(test)]
+impl<C: Len> ByKey<C> {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.iter().all(|part| part.lock_if_any().is_none())
     }
 }
 
@@ -106,6 +138,21 @@ mod tests {
         assert!(notes.lock_if_any().is_none(), "it waits for nobody");
         drop(held);
         assert_eq!(Rare::new(BTreeSet::from([1])).lock_if_any().map(|some| some.len()), Some(1));
+    }
+
+    #[test]
+    fn notes_of_many_objects_are_spread_and_found_by_their_key() {
+        let notes: ByKey<BTreeMap<ObjectKey, usize>> = ByKey::default();
+        let key = |number: usize| ObjectKey::new(Some("shop"), &number.to_string());
+        for number in 0..100 {
+            notes.of(&key(number)).lock().insert(key(number), number);
+        }
+        assert!(notes.0.iter().all(|part| part.lock().len() < 25));
+        for number in 0..100 {
+            let mut part = notes.of(&key(number)).lock_if_any().expect("some");
+            assert_eq!(part.remove(&key(number)), Some(number));
+        }
+        assert!(notes.is_empty());
     }
 
     #[test]

@@ -68,13 +68,16 @@ pub(super) struct Names {
     names: Vec<String>,
     /// The reasons by which nothing happened: it was merely time to look.
     quiet: u64,
+    /// Those that come at intervals which somebody chose, of a second at least.
+    timed: u64,
 }
 
 impl Default for Names {
     fn default() -> Self {
         let names = Reason::FIXED.map(str::to_owned).into();
         let quiet = [Reason::STARTED, Reason::RESYNC, Reason::REQUEUE, Reason::RETRY];
-        Self { names, quiet: quiet.iter().fold(0, |bits, reason| bits | reason.bit()) }
+        let quiet = quiet.iter().fold(0, |bits, reason| bits | reason.bit());
+        Self { names, quiet, timed: Reason::RESYNC.bit() }
     }
 }
 
@@ -100,8 +103,14 @@ impl Names {
         // What shares the last bit may be a change.
         if usize::from(reason.0) < MOST - 1 {
             self.quiet |= reason.bit();
+            self.timed |= reason.bit();
         }
         reason
+    }
+
+    /// Was it merely time to look, by an interval that somebody chose?
+    pub(super) fn are_timed(&self, reasons: u64) -> bool {
+        reasons != 0 && reasons & !self.timed == 0
     }
 
     /// Did something happen, if these are the reasons?
@@ -214,11 +223,14 @@ mod tests {
         let owned = names.add("owned configmaps").bit();
         let quiet = timer | Reason::RETRY.bit() | Reason::RESYNC.bit() | Reason::REQUEUE.bit();
         assert!(!names.tell_a_change(quiet | Reason::STARTED.bit()));
+        assert!(names.are_timed(timer) && names.are_timed(timer | Reason::RESYNC.bit()));
+        assert!(!names.are_timed(0) && !names.are_timed(quiet) && !names.are_timed(timer | owned));
         for reason in [owned, Reason::CHANGED.bit(), Reason::ASKED.bit(), Reason::DELETED.bit()] {
             assert!(names.tell_a_change(quiet | reason));
         }
         let last = (0..100).map(|n| names.add_quiet(format!("timer {n}"))).last();
-        assert!(names.tell_a_change(last.expect("one").bit()), "others share it");
+        let last = last.expect("one").bit();
+        assert!(names.tell_a_change(last) && !names.are_timed(last), "others share it");
     }
 
     #[test]

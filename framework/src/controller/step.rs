@@ -158,7 +158,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
                 Box::pin(self.begin(cx, finalizer)).await
             }
-            _ => self.reconcile(&cx).await.map(Some),
+            _ => self.reconcile(&cx, None).await.map(Some),
         }
     }
 
@@ -169,7 +169,11 @@ impl<C: Reconciler> ObjectStep<C> {
         finalizer: &Finalizer<C>,
     ) -> Result<Option<Action>, Stopped> {
         let Some(cx) = add_finalizer(cx, finalizer).await? else { return Ok(None) };
-        self.reconcile(&cx).await.map(Some)
+        // What the user sees, as the cache shows it before the user writes.
+        let version = cx.object().resource_version();
+        let seen = self.store.get(cx.begun().key());
+        let seen = seen.filter(|cached| cached.head().resource_version() == version);
+        self.reconcile(&cx, seen).await.map(Some)
     }
 
     fn context(&self, begun: Cached<C::Object>, object: Arc<C::Object>, turn: Turn) -> Context<C> {
@@ -190,8 +194,13 @@ impl<C: Reconciler> ObjectStep<C> {
         }
     }
 
-    /// Calls the user, and does what follows a success.
-    async fn reconcile(&self, cx: &Context<C>) -> Result<Action, Stopped> {
+    /// Calls the user, and does what follows a success. `seen` is what is reconciled, where that is not
+    /// as it was when the reconcile began.
+    async fn reconcile(
+        &self,
+        cx: &Context<C>,
+        seen: Option<Cached<C::Object>>,
+    ) -> Result<Action, Stopped> {
         let object = Arc::clone(cx.object());
         let superseded = &self.reach.memory.superseded;
         let key = cx.begun().key();
@@ -215,7 +224,7 @@ impl<C: Reconciler> ObjectStep<C> {
             Box::pin(cx.tell_success(type_)).await.map_err(Failure::from)?;
         }
         if let Some(kept) = &self.kept {
-            kept.reconciled(&self.as_reconciled(cx));
+            kept.reconciled(seen.as_ref().unwrap_or(cx.begun()));
         }
         if let Some(tasks) = &self.tasks {
             Box::pin(tasks.reconciled(cx.begun())).await;
@@ -224,16 +233,6 @@ impl<C: Reconciler> ObjectStep<C> {
         let again = action.requeue_after.map(|delay| clock.after(delay));
         self.concluded(key, Concluded { again, has_failed: false });
         Ok(action)
-    }
-
-    /// What the user saw: with the finalizer that this very reconcile put on it.
-    fn as_reconciled(&self, cx: &Context<C>) -> Cached<C::Object> {
-        let (begun, version) = (cx.begun(), cx.object().resource_version());
-        let is_it = |cached: &Cached<C::Object>| cached.head().resource_version() == version;
-        if is_it(begun) {
-            return begun.clone();
-        }
-        self.store.get(begun.key()).filter(is_it).unwrap_or_else(|| begun.clone())
     }
 
     /// Tells of a failure whoever wants to know.

@@ -49,9 +49,7 @@ impl Timer {
     /// Every `interval` (at least 1 s), and up to a tenth later, so that objects which came together do
     /// not stay together. What became due while another replica led is spread over one interval.
     ///
-    /// An interval below 1.2 s makes more than 50 reconciles a minute: the [`LoopGuard`](super::LoopGuard)
-    /// warns of the object then. It slows it down only when something else wakes it, too; a guard of other
-    /// numbers does neither.
+    /// What a timer alone leads to does not count for the [`LoopGuard`](super::LoopGuard), however often.
     pub fn every(interval: Duration, name: impl Into<String>) -> Self {
         let interval = interval.max(SHORTEST);
         Self { name: name.into(), interval, initial_delay: None, idle: Duration::ZERO }

@@ -7,6 +7,6 @@ pub struct Unrest {
     /// how its last reconcile failed. A selection when there are very many.
     pub now: Vec<String>,
     /// Those of them that are reconciled without end: more than 50 times a minute though nobody changes
-    /// their spec, and slowed down for it.
+    /// their spec, and not by timers and resyncs alone.
     pub endless: Vec<String>,
 }

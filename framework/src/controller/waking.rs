@@ -39,6 +39,11 @@ impl Waking {
         self.names.tell_a_change(reasons)
     }
 
+    /// Was it merely time to look, by a timer or a resync?
+    pub(super) fn is_timed(&self, reasons: u64) -> bool {
+        self.names.are_timed(reasons)
+    }
+
     /// A key's turn has come, for these reasons.
     pub(super) fn ask(&self, key: &ObjectKey, reasons: u64, now: Instant) -> Quiet {
         match &self.debounce {

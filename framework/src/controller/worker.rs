@@ -215,7 +215,9 @@ impl Worker {
             };
             return (left, self.seams.clock.now());
         }
-        match self.pace.ask(work.key(), started, &mut reasons, || self.step.stamp(work.key())) {
+        let is_timed = self.waking.is_timed(reasons);
+        let stamp = || self.step.stamp(work.key());
+        match self.pace.ask(work.key(), started, (&mut reasons, is_timed), stamp) {
             Leave::Go => {}
             Leave::GoAndWarn => {
                 self.meter.throttled();

@@ -71,8 +71,9 @@ impl Elector {
     /// An election by a Lease on the API server of `client` (which must not be gated by it).
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] when the durations are not safe together.
+    /// [`ErrorKind::Config`] when the durations are not safe together, or no object can have the name.
     pub fn new(settings: LeaderElection, client: &Client) -> Result<Self, Error> {
+        settings.check()?;
         let seams = client.seams().fork("leader");
         let identity = settings.identity_or_own(&seams.entropy);
         let namespace = settings
@@ -96,7 +97,7 @@ impl Elector {
         lock: Arc<dyn ResourceLock>,
         seams: Seams,
     ) -> Result<Self, Error> {
-        settings.check()?;
+        settings.check_but_name()?;
         if lock.identity().is_empty() {
             let text = format!("{} has no identity to be held as", lock.describe());
             return Err(Error::new(ErrorKind::Config, text));

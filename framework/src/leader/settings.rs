@@ -260,17 +260,27 @@ impl LeaderElection {
         self.timing.lease_duration.as_secs_f64() / self.timing.validity().as_secs_f64()
     }
 
-    /// Checks that the durations are safe together.
+    /// Checks that the durations are safe together, and that an object can have the name.
     ///
     /// # Errors
     /// [`ErrorKind::Config`] with the rule that is broken and what to change.
     pub fn check(&self) -> Result<(), Error> {
+        if self.name.is_empty() || is_object_name(&self.name) {
+            return self.check_but_name();
+        }
+        let text = format!(
+            "leader election {:?}: no {} can have that name; take at most 253 lower-case letters, digits, \
+             `-` and `.`, by `LeaderElection::new` or --leader-election-id",
+            self.name,
+            self.lock.as_str()
+        );
+        Err(Error::new(ErrorKind::Config, text))
+    }
+
+    /// [`check`](Self::check) for a lock that need not be an object.
+    pub(super) fn check_but_name(&self) -> Result<(), Error> {
         let problem = if self.name.is_empty() {
             Err("it has no name".to_owned())
-        } else if !is_object_name(&self.name) {
-            Err("its name cannot be that of an object; take at most 253 lower-case letters, digits, `-` \
-                 and `.`"
-                .to_owned())
         } else if self.manners.asks && self.manners.lends {
             let why = "it asks for the lease and lends it, and replicas would pass it on for ever; \
                        let the process on your machine ask and those in the cluster lend";

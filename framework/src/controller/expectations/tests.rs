@@ -82,7 +82,7 @@ async fn a_refused_creation_and_one_that_appeared_before_its_answer_are_not_miss
     world.ledger.appeared(&key(), &info(), "a");
     flight.landed(&child("web-1"), "a", Instant::now());
     assert_eq!((world.created(), world.open()), (0, 0));
-    assert!(world.ledger.parents.lock()[&key()].rooms[0].sent.is_empty());
+    assert!(world.ledger.parents.of(&key()).lock()[&key()].rooms[0].sent.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +135,7 @@ async fn what_never_appears_is_waited_for_five_minutes() {
     tokio::time::advance(Duration::from_secs(1)).await;
     assert_eq!(world.created(), 0);
     world.begin();
-    assert!(world.ledger.parents.lock().is_empty(), "and costs nothing any more");
+    assert!(world.ledger.parents.is_empty(), "and costs nothing any more");
     assert_eq!(world.open(), 0);
 }
 
@@ -162,12 +162,12 @@ async fn writes_are_bounded_and_forgotten_once_nobody_can_miss_them() {
         let key = child(&format!("web-{n}"));
         world.ledger.sent(world.whose(), kind(), (What::Created, &key, "u"), Instant::now());
     }
-    assert_eq!(world.ledger.parents.lock()[&key()].rooms[0].sent.len(), WRITES);
+    assert_eq!(world.ledger.parents.of(&key()).lock()[&key()].rooms[0].sent.len(), WRITES);
     // No cache of them.
     world.begin();
     tokio::time::advance(LINGER).await;
     world.begin();
-    assert!(world.ledger.parents.lock().is_empty());
+    assert!(world.ledger.parents.is_empty());
 }
 
 /// A limited cache shows no own writes: only the watch can tell.
@@ -196,7 +196,7 @@ async fn a_child_that_a_limited_cache_never_shows_is_forgotten_in_time() {
     tokio::time::advance(EXPIRE).await;
     assert_eq!(world.created(), 0);
     world.begin();
-    assert!(world.ledger.parents.lock().is_empty());
+    assert!(world.ledger.parents.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,7 +228,7 @@ async fn a_change_of_a_child_that_was_seen_does_not_make_it_a_creation_again() {
         world.ledger.sent(world.whose(), kind(), change, Instant::now());
     };
     let what = || {
-        let parents = world.ledger.parents.lock();
+        let parents = world.ledger.parents.of(&key()).lock();
         parents
             .get(&key())
             .and_then(|parent| Some(parent.rooms.first()?.sent.first_key_value()?.1.what))
