@@ -44,37 +44,34 @@ pub(super) struct Options {
     #[arg(long, global = true, value_name = "ADDRESS", value_parser = parse_switch)]
     pub(super) health_probe_bind_address: Option<Switch>,
 
-    #[command(flatten)]
-    pub(super) election: Election,
-
     /// Objects that each controller reconciles at once
     #[arg(long, global = true, value_name = "NUMBER", value_parser = workers)]
-    #[arg(help_heading = "Options")]
     pub(super) max_concurrent_reconciles: Option<usize>,
 
     /// How long work may take to end once the operator is asked to stop
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
-    #[arg(help_heading = "Options")]
     pub(super) graceful_shutdown_timeout: Option<Duration>,
-
-    #[command(flatten)]
-    pub(super) log: Log,
 
     /// Namespaces to watch, separated by commas; empty means all
     #[arg(long, global = true, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "")]
     #[arg(hide_env_values = true, aliases = ["watch-namespaces", "namespaces"])]
-    #[arg(help_heading = "Options")]
     pub(super) watch_namespace: String,
 
     /// On the embedded API server: end once the sample is ready, or with the reason why it is not
-    #[arg(long, global = true, help_heading = "Options")]
+    #[arg(long, global = true)]
     pub(super) until_ready: bool,
 
     /// How long --until-ready waits
     #[arg(long, global = true, value_name = "DURATION", default_value = "60", value_parser = duration)]
-    #[arg(help_heading = "Options")]
     #[cfg_attr(not(feature = "local"), allow(dead_code))]
     pub(super) ready_timeout: Duration,
+
+    // Last: what follows would stand under their headings.
+    #[command(flatten)]
+    pub(super) election: Election,
+
+    #[command(flatten)]
+    pub(super) log: Log,
 }
 
 /// Who of several replicas works.
