@@ -27,7 +27,8 @@ const SHORTEST: Duration = Duration::from_secs(1);
 /// When an object counts as one whose reconciles wake each other up, and how far it is slowed down.
 ///
 /// Default: more than 50 reconciles within a minute without a change of its spec; once a second from
-/// there on, until its spec changes, or for a minute nothing wanted it more often.
+/// there on, until its spec changes, or for a minute nothing wanted it more often. Reconciles for which
+/// timers and resyncs are the only reasons do not count: somebody chose how often they are, a second at least.
 ///
 /// ```
 /// # use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Reconciles that wake themselves.
 
 use super::*;
-use crate::controller::LoopGuard;
+use crate::controller::{LoopGuard, Timer};
 
 /// Writes something new each time.
 #[derive(Clone, Default)]
@@ -82,6 +82,19 @@ async fn c4_a_test_that_leaves_a_controller_that_loops_fails() {
     world.create("home", "label").await;
     pass(30).await;
     drop(running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_timer_of_a_second_is_no_loop() {
+    let (world, restless) = (World::start().await, Restless::default());
+    let timer = Timer::every(Duration::from_secs(1), "probe");
+    let running = world.run(Wiring::new().timer(timer).build(restless.clone())).await;
+    world.create("home", "quiet").await;
+    pass(200).await;
+    assert!(restless.runs() > 170, "{}", restless.runs());
+    assert_eq!(world.counted(&names::RECONCILE_THROTTLED), 0);
+    assert_eq!(running.handle.unrest().endless, [""; 0]);
+    running.stop.cancel();
 }
 
 #[tokio::test(start_paused = true)]
