@@ -1,23 +1,69 @@
 #!/usr/bin/env bash
-# Turns each template into a project, as a user would, then builds it, tests it and prints its
-# manifests. Needs cargo-generate on the PATH.
+# Checks a project made from the template beyond the commands of its README, which tests/pages.sh has
+# typed in it: its manifests, the build of its Dockerfile, the steps of its CI workflow, the other way to
+# name windlass.
+#
+#     tests/template.sh PROJECT    # PROJECT is called `my-operator`
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-cargo generate --silent --path "$root/templates/operator" --name greeter \
-  -d kind=Greeting -d group=example.dev -d windlass="path = \"$root/framework\""
-cd greeter
-# The versions that the workspace is tested with.
-cp "$root/Cargo.lock" .
-export CARGO_TARGET_DIR="${TEMPLATE_TARGET_DIR:-$root/target/template}"
-# Nobody looks at it with a debugger: half of the time.
-export CARGO_PROFILE_DEV_DEBUG=false
-cargo test --quiet
-cargo run --quiet -- manifests >manifests.yaml
-for kind in CustomResourceDefinition ClusterRole Deployment; do
-  grep -q "^kind: $kind" manifests.yaml || { echo "the manifests hold no $kind"; exit 1; }
+cd "$1"
+copy=$(mktemp -d)
+trap 'rm -rf "$copy"' EXIT
+fail() { printf 'tests/template.sh: %s\n' "$*" >&2; exit 1; }
+run() { # LINE: prints its output only if it fails
+  echo "$1"
+  eval "$1" >"$copy/said" 2>&1 || { cat "$copy/said"; fail "that failed"; }
+}
+
+for kind in CustomResourceDefinition ClusterRole NetworkPolicy Deployment; do
+  grep -q "^kind: $kind" deploy/operator.yaml || fail "the manifests hold no $kind"
 done
-cargo build --quiet --no-default-features
-cargo run --quiet -- --until-ready
+grep -q "image: registry.example/my-operator:0.1.0" deploy/operator.yaml || fail "not that image"
+version=$(cargo run --quiet -- --version)
+[ "$version" = "my-operator 0.1.0" ] || fail "--version prints: $version"
+help=$(cargo run --quiet -- --help)
+[[ $help == "An operator for Greeting objects"* ]] || fail "--help begins otherwise: $help"
+
+# Without Docker: the Dockerfile's own cargo command, with what .dockerignore lets through, and by the
+# profile that is compiled already.
+let_through() { # PATH: the last pattern that matches it or a folder above decides, as Docker does it
+  local pattern part allowed=yes
+  while IFS= read -r pattern; do
+    part=$1
+    while [ "$part" != . ]; do
+      case $pattern in
+        '' | '#'*) ;;
+        '!'*) [[ $part != ${pattern#!} ]] || allowed=yes ;;
+        *) [[ $part != ${pattern%/} ]] || allowed=no ;;
+      esac
+      part=$(dirname "$part")
+    done
+  done < <(cat .dockerignore 2>/dev/null)
+  [ "$allowed" = yes ]
+}
+mkdir "$copy/image"
+while IFS= read -r file; do
+  if let_through "$file"; then mkdir -p "$copy/image/$(dirname "$file")" && cp "$file" "$copy/image/$file"; fi
+done < <(git ls-files --cached --others --exclude-standard)
+for source in $(sed -nE 's/^COPY ([^-].*) [^ ]+$/\1/p' Dockerfile); do
+  [ -e "$copy/image/$source" ] || fail ".dockerignore hides $source, which the Dockerfile copies"
+done
+build=$(grep -v '^#' Dockerfile | grep -oE 'cargo build[^&;|\\]*') || fail "the Dockerfile has no cargo build"
+[[ $build == *--locked* ]] || fail "the Dockerfile's cargo build is not --locked"
+(cd "$copy/image" && run "${build/--release/}")
+grep -q "target/release/my-operator" Dockerfile || fail "the Dockerfile copies another program"
+
+# Each step of the CI workflow but for the image, which needs Docker.
+steps=$(sed -n 's/^ *- run: //p' .github/workflows/ci.yml | grep -v '^docker ')
+[ "$(wc -l <<<"$steps")" -ge 4 ] || fail "the CI workflow has lost its steps"
+while IFS= read -r step <&3; do run "$step"; done 3<<<"$steps"
+
+# For builds that do not see the clone beside the project: windlass by git.
+clone=$(cd ../windlass && pwd)
+run "cargo generate --silent --path '$root/templates/operator' --destination '$copy' --no-workspace \
+  --name by-git --define kind=Greeting --define group=example.dev \
+  --define windlass='git = \"file://$clone\"'"
+cp "$root/Cargo.lock" "$copy/by-git"
+(cd "$copy/by-git" && run "cargo metadata --format-version 1")
+# Cargo reads every manifest of a repository, and complains of one that is none, though it goes on.
+! grep -q '^error' "$copy/said" || { grep -A5 '^error' "$copy/said"; fail "a manifest that cargo cannot read"; }

@@ -52,7 +52,10 @@ pub(crate) fn observe(
 ) {
     if kind.storage == STORAGE {
         match (before, after) {
-            (_, Some(now)) => settle(core, meta::text(&now.value, "name")),
+            (_, Some(now)) => {
+                crate::unevaluated::log(&now.value);
+                settle(core, meta::text(&now.value, "name"));
+            }
             (Some(gone), None) => {
                 unserve(core, &gone.value);
                 retry_conflicts(core);

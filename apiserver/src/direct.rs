@@ -92,9 +92,10 @@ impl ApiServer {
     }
 
     /// Goes back to a backup, as a restored etcd does: connections are cut, the watch history is
-    /// lost and **resourceVersions go backwards**. A watch from a version that does not exist yet is
-    /// answered 410, so that clients list again; a real server may leave them waiting. Which kinds
-    /// are served does not change.
+    /// lost and **resourceVersions go backwards**. As with a real kube-apiserver, a watch from a version
+    /// that does not exist yet is answered 200 and then nothing, until versions have got there;
+    /// [`Builder::expire_future_versions`](crate::Builder::expire_future_versions) has it answered 410.
+    /// Which kinds are served does not change.
     pub async fn restore(&self, backup: &Backup) {
         self.core.store.restore(&backup.state);
         self.core.cut();

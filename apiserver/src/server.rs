@@ -1,5 +1,6 @@
 //! The server as its users see it: configure, start, connect, look inside, stop.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -17,14 +18,15 @@ use crate::{controllers, http, rbac, storage, tls};
 /// Bytes that may be under way in each direction of a connection in memory.
 const PIPE: usize = 64 * 1024;
 
-/// Configures an [`ApiServer`].
-#[derive(Clone, Debug, Default)]
+/// Configures an [`ApiServer`]. Its `Debug` shows no tokens.
+#[derive(Clone, Default)]
 pub struct Builder {
     seed: Option<u64>,
     epoch: Option<i64>,
     stand_ins: bool,
     bare: bool,
     tokens: String,
+    expires_future: bool,
 }
 
 /// A running API server; cheap to clone.
@@ -34,13 +36,31 @@ pub struct ApiServer {
     tokens: Arc<Tokens>,
 }
 
-/// A server that listens on a socket.
-#[derive(Debug)]
+/// A server that listens on a socket. Its `Debug` shows the address only.
 pub struct Listening {
     /// Where it listens.
     pub addr: SocketAddr,
     /// A kubeconfig for the administrator (client certificate and token, CA inline), as YAML.
     pub kubeconfig: String,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, epoch, stand_ins, bare, expires_future, tokens: _ } = self;
+        f.debug_struct("Builder")
+            .field("seed", seed)
+            .field("epoch", epoch)
+            .field("stand_ins", stand_ins)
+            .field("bare", bare)
+            .field("expires_future", expires_future)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Listening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listening").field("addr", &self.addr).finish_non_exhaustive()
+    }
 }
 
 impl Builder {
@@ -80,11 +100,24 @@ impl Builder {
         self
     }
 
+    /// A watch from a version that does not exist yet, which a client can know only from before the
+    /// server's store was set back ([`ApiServer::restore`]), is answered 410, so that the client lists
+    /// again. Default: off; as with a real kube-apiserver such a watch is answered 200 and nothing
+    /// comes, no bookmark either, until versions have got there.
+    #[must_use]
+    pub fn expire_future_versions(mut self, on: bool) -> Self {
+        self.expires_future = on;
+        self
+    }
+
     /// Starts it inside the current tokio runtime.
     pub fn start(self) -> ApiServer {
         let clock = self.epoch.map_or_else(Clock::system, Clock::at);
         let entropy = self.seed.map_or_else(Entropy::system, Entropy::seeded);
         let core = Core::new(clock, entropy);
+        if self.expires_future {
+            core.store.refuse_future();
+        }
         let tokens = Arc::new(Tokens::default());
         if let Err(fault) = tokens.add_csv(&self.tokens) {
             tracing::warn!(fault, "some of the given tokens are not known");

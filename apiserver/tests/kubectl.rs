@@ -1,15 +1,21 @@
 //! kubectl 1.36.3 against the program `windlass-apiserver`.
 //!
-//! kubectl is built by `tests/kube-apiserver/build.sh`; where it is missing these tests say so and
-//! leave themselves out, because a machine with only the Rust toolchain must pass.
+//! kubectl is built by `tests/kube-apiserver/build.sh`; where it is missing these tests are ignored and say
+//! why, because a machine with only the Rust toolchain must pass.
 
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use libtest_mimic::{Arguments, Completion, Trial};
+
+#[path = "../../tests/src/built.rs"]
+#[allow(unreachable_pub)]
+mod built;
 
 const CRD: &str = r#"
 apiVersion: apiextensions.k8s.io/v1
@@ -56,63 +62,95 @@ impl Drop for Server {
     }
 }
 
-/// Where kubectl is: `WINDLASS_KUBE_BIN`, else the newest build in the cache.
-fn kubectl() -> Option<PathBuf> {
-    let at = |folder: PathBuf| Some(folder.join("kubectl")).filter(|path| path.is_file());
-    if let Some(folder) = std::env::var_os("WINDLASS_KUBE_BIN") {
-        return at(folder.into());
-    }
-    let cache = match (
-        std::env::var_os("WINDLASS_CACHE"),
-        std::env::var_os("XDG_CACHE_HOME"),
-        std::env::var_os("HOME"),
-    ) {
-        (Some(own), _, _) => PathBuf::from(own),
-        (_, Some(xdg), _) => Path::new(&xdg).join("windlass"),
-        (_, _, Some(home)) => Path::new(&home).join(".cache/windlass"),
-        _ => return None,
-    };
-    let builds = std::fs::read_dir(cache).ok()?.filter_map(Result::ok).map(|entry| entry.path());
-    builds
-        .filter(|path| {
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1.36"))
+/// A test of the function's name, with a server of its own.
+macro_rules! needs_kubectl {
+    ($name:ident) => {
+        Trial::ignorable_test(stringify!($name), || {
+            let Some(kubectl) = built::program("kubectl") else {
+                return Ok(Completion::ignored_with(built::NO_KUBECTL));
+            };
+            $name(&Server::start(kubectl));
+            Ok(Completion::Completed)
         })
-        .find_map(at)
+    };
 }
 
-/// A server with an empty store, or `None` where there is no kubectl.
-fn server() -> Option<Server> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let Some(kubectl) = kubectl() else {
-        eprintln!("left out: no kubectl; tests/kube-apiserver/build.sh builds it (needs Go)");
-        return None;
-    };
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let folder =
-        std::env::temp_dir().join(format!("windlass-kubectl-{}-{number}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let users = folder.join("users.csv");
-    std::fs::write(&users, "ann-token,ann,u-1,\"dev\"\n").unwrap();
-    let mut process = Command::new(env!("CARGO_BIN_EXE_windlass-apiserver"))
-        .args(["--listen", "127.0.0.1:0", "--stand-ins", "--kubeconfig"])
-        .arg(folder.join("kubeconfig"))
-        .arg("--token-auth-file")
-        .arg(&users)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdout = BufReader::new(process.stdout.take().unwrap());
-    let mut ready = String::new();
-    stdout.read_line(&mut ready).unwrap();
-    let address = ready
-        .split_whitespace()
-        .map(|word| word.trim_end_matches(','))
-        .find(|word| word.starts_with("https://127.0.0.1:"));
-    let address = address.unwrap_or_else(|| panic!("no ready line: {ready:?}")).to_owned();
-    Some(Server { process, folder, kubectl, address, _stdout: stdout })
+fn main() -> ExitCode {
+    let mut trials = vec![
+        needs_kubectl!(create_and_get_print_tables),
+        needs_kubectl!(a_custom_resource_has_its_own_columns_and_short_name),
+        needs_kubectl!(a_custom_resource_is_validated_and_defaulted),
+        needs_kubectl!(apply_on_the_client_side_creates_changes_and_leaves_alone),
+        needs_kubectl!(apply_on_the_server_side_reports_conflicts_and_can_force),
+        needs_kubectl!(describe_shows_metadata_and_spec),
+        needs_kubectl!(edit_writes_what_the_editor_saved),
+        needs_kubectl!(patches_of_three_kinds_work),
+        needs_kubectl!(label_sets_changes_and_selects),
+        needs_kubectl!(scale_changes_built_in_and_custom_kinds),
+        needs_kubectl!(delete_waits_until_the_object_is_gone),
+        needs_kubectl!(deleting_a_namespace_deletes_what_is_in_it),
+        needs_kubectl!(wait_sees_a_condition_and_a_deletion),
+        needs_kubectl!(explain_knows_custom_and_built_in_fields),
+        needs_kubectl!(api_resources_lists_built_in_and_custom_kinds),
+        needs_kubectl!(get_with_watch_prints_changes_as_they_happen),
+        needs_kubectl!(a_user_of_the_token_file_may_do_what_rbac_grants_and_no_more),
+    ];
+    let count = trials.len();
+    trials.push(Trial::test(WITHOUT_KUBECTL, move || {
+        without_kubectl_all_are_ignored_with_the_reason_and_none_passes(count);
+        Ok(())
+    }));
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+const WITHOUT_KUBECTL: &str = "without_kubectl_all_are_ignored_with_the_reason_and_none_passes";
+
+fn without_kubectl_all_are_ignored_with_the_reason_and_none_passes(count: usize) {
+    for asked in [&[][..], &["--include-ignored"]] {
+        let output = Command::new(std::env::current_exe().unwrap())
+            .env("WINDLASS_KUBE_BIN", "/nowhere")
+            .args(["--skip", WITHOUT_KUBECTL])
+            .args(asked)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{text}");
+        let result = format!("0 passed; 0 failed; {count} ignored");
+        assert!(text.contains(&result), "{text}");
+        let reasons = text.lines().filter(|line| line.ends_with("(needs Go))"));
+        assert_eq!(reasons.count(), count, "{text}");
+    }
 }
 
 impl Server {
+    /// A server with an empty store.
+    fn start(kubectl: PathBuf) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder =
+            std::env::temp_dir().join(format!("windlass-kubectl-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let users = folder.join("users.csv");
+        std::fs::write(&users, "ann-token,ann,u-1,\"dev\"\n").unwrap();
+        let mut process = Command::new(env!("CARGO_BIN_EXE_windlass-apiserver"))
+            .args(["--listen", "127.0.0.1:0", "--stand-ins", "--kubeconfig"])
+            .arg(folder.join("kubeconfig"))
+            .arg("--token-auth-file")
+            .arg(&users)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(process.stdout.take().unwrap());
+        let mut ready = String::new();
+        stdout.read_line(&mut ready).unwrap();
+        let address = ready
+            .split_whitespace()
+            .map(|word| word.trim_end_matches(','))
+            .find(|word| word.starts_with("https://127.0.0.1:"));
+        let address = address.unwrap_or_else(|| panic!("no ready line: {ready:?}")).to_owned();
+        Self { process, folder, kubectl, address, _stdout: stdout }
+    }
+
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.kubectl);
         command
@@ -194,9 +232,7 @@ spec:
     spec: { containers: [{ name: nginx, image: "nginx:1.29", ports: [{ containerPort: 80 }] }] }
 "#;
 
-#[test]
-fn create_and_get_print_tables() {
-    let Some(server) = server() else { return };
+fn create_and_get_print_tables(server: &Server) {
     assert_eq!(
         server.ok_with(&["create", "-f", "-"], &config_map("a", "1")),
         "configmap/a created\n"
@@ -211,18 +247,14 @@ fn create_and_get_print_tables() {
     assert!(error.contains("(AlreadyExists)"), "{error}");
 }
 
-#[test]
-fn a_custom_resource_has_its_own_columns_and_short_name() {
-    let Some(server) = server() else { return };
+fn a_custom_resource_has_its_own_columns_and_short_name(server: &Server) {
     server.install_websites();
     server.ok_with(&["apply", "-f", "-"], &website("home", 2));
     let table = server.ok(&["get", "ws"]);
     assert!(table.contains("HOST") && table.contains("home.example"), "{table}");
 }
 
-#[test]
-fn a_custom_resource_is_validated_and_defaulted() {
-    let Some(server) = server() else { return };
+fn a_custom_resource_is_validated_and_defaulted(server: &Server) {
     server.install_websites();
     let error = server.fails(&["apply", "-f", "-"], &website("home", 0));
     assert!(
@@ -236,9 +268,7 @@ fn a_custom_resource_is_validated_and_defaulted() {
     assert_eq!(server.ok(&["get", "ws", "d", "-o", "jsonpath={.spec.replicas}"]), "1");
 }
 
-#[test]
-fn apply_on_the_client_side_creates_changes_and_leaves_alone() {
-    let Some(server) = server() else { return };
+fn apply_on_the_client_side_creates_changes_and_leaves_alone(server: &Server) {
     assert_eq!(
         server.ok_with(&["apply", "-f", "-"], &config_map("a", "1")),
         "configmap/a created\n"
@@ -254,9 +284,7 @@ fn apply_on_the_client_side_creates_changes_and_leaves_alone() {
     assert_eq!(server.ok(&["get", "cm", "a", "-o", "jsonpath={.data.key}"]), "2");
 }
 
-#[test]
-fn apply_on_the_server_side_reports_conflicts_and_can_force() {
-    let Some(server) = server() else { return };
+fn apply_on_the_server_side_reports_conflicts_and_can_force(server: &Server) {
     let apply = ["apply", "--server-side", "--field-manager=one", "-f", "-"];
     assert_eq!(server.ok_with(&apply, &config_map("a", "1")), "configmap/a serverside-applied\n");
     let other = ["apply", "--server-side", "--field-manager=two", "-f", "-"];
@@ -269,9 +297,7 @@ fn apply_on_the_server_side_reports_conflicts_and_can_force() {
     assert_eq!(server.ok(&["get", "cm", "a", "-o", "jsonpath={.data.key}"]), "2");
 }
 
-#[test]
-fn describe_shows_metadata_and_spec() {
-    let Some(server) = server() else { return };
+fn describe_shows_metadata_and_spec(server: &Server) {
     server.install_websites();
     server.ok_with(&["apply", "-f", "-"], &website("home", 2));
     let text = server.ok(&["describe", "website", "home"]);
@@ -284,9 +310,7 @@ fn describe_shows_metadata_and_spec() {
     assert!(text.contains("nginx:1.29") && text.contains("Selector:"), "{text}");
 }
 
-#[test]
-fn edit_writes_what_the_editor_saved() {
-    let Some(server) = server() else { return };
+fn edit_writes_what_the_editor_saved(server: &Server) {
     server.ok_with(&["create", "-f", "-"], &config_map("a", "before"));
     let mut command = server.command(&["edit", "configmap", "a"]);
     let output = command.env("EDITOR", "sed -i s/before/after/").output().unwrap();
@@ -294,9 +318,7 @@ fn edit_writes_what_the_editor_saved() {
     assert_eq!(server.ok(&["get", "cm", "a", "-o", "jsonpath={.data.key}"]), "after");
 }
 
-#[test]
-fn patches_of_three_kinds_work() {
-    let Some(server) = server() else { return };
+fn patches_of_three_kinds_work(server: &Server) {
     server.ok_with(&["create", "-f", "-"], DEPLOYMENT);
     let strategic =
         r#"{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"nginx:2"}]}}}}"#;
@@ -324,9 +346,7 @@ fn patches_of_three_kinds_work() {
     assert!(same.contains("patched (no change)"), "{same}");
 }
 
-#[test]
-fn label_sets_changes_and_selects() {
-    let Some(server) = server() else { return };
+fn label_sets_changes_and_selects(server: &Server) {
     server.ok_with(&["create", "-f", "-"], &config_map("a", "1"));
     server.ok_with(&["create", "-f", "-"], &config_map("b", "1"));
     assert_eq!(server.ok(&["label", "cm", "a", "tier=front"]), "configmap/a labeled\n");
@@ -338,9 +358,7 @@ fn label_sets_changes_and_selects() {
     assert_eq!(server.ok(&["get", "cm", "-l", "tier", "-o", "name"]), "");
 }
 
-#[test]
-fn scale_changes_built_in_and_custom_kinds() {
-    let Some(server) = server() else { return };
+fn scale_changes_built_in_and_custom_kinds(server: &Server) {
     server.ok_with(&["create", "-f", "-"], DEPLOYMENT);
     assert_eq!(
         server.ok(&["scale", "deployment", "web", "--replicas=4"]),
@@ -353,9 +371,7 @@ fn scale_changes_built_in_and_custom_kinds() {
     assert_eq!(server.ok(&["get", "ws", "home", "-o", "jsonpath={.spec.replicas}"]), "3");
 }
 
-#[test]
-fn delete_waits_until_the_object_is_gone() {
-    let Some(server) = server() else { return };
+fn delete_waits_until_the_object_is_gone(server: &Server) {
     server.ok_with(&["create", "-f", "-"], &config_map("a", "1"));
     let deleted = server.ok(&["delete", "configmap", "a", "--timeout=20s"]);
     assert!(deleted.starts_with("configmap \"a\" deleted"), "{deleted}");
@@ -363,9 +379,7 @@ fn delete_waits_until_the_object_is_gone() {
     assert!(error.contains("(NotFound)"), "{error}");
 }
 
-#[test]
-fn deleting_a_namespace_deletes_what_is_in_it() {
-    let Some(server) = server() else { return };
+fn deleting_a_namespace_deletes_what_is_in_it(server: &Server) {
     server.ok_with(
         &["create", "-f", "-"],
         "apiVersion: v1\nkind: Namespace\nmetadata: { name: shop }\n",
@@ -376,9 +390,7 @@ fn deleting_a_namespace_deletes_what_is_in_it() {
     assert!(error.contains("(NotFound)"), "{error}");
 }
 
-#[test]
-fn wait_sees_a_condition_and_a_deletion() {
-    let Some(server) = server() else { return };
+fn wait_sees_a_condition_and_a_deletion(server: &Server) {
     server.ok_with(&["create", "-f", "-"], DEPLOYMENT);
     let met = server.ok(&["wait", "--for=condition=Available", "deployment/web", "--timeout=20s"]);
     assert_eq!(met, "deployment.apps/web condition met\n");
@@ -392,9 +404,7 @@ fn wait_sees_a_condition_and_a_deletion() {
     assert!(waiting.wait_with_output().unwrap().status.success());
 }
 
-#[test]
-fn explain_knows_custom_and_built_in_fields() {
-    let Some(server) = server() else { return };
+fn explain_knows_custom_and_built_in_fields(server: &Server) {
     server.install_websites();
     let text = server.ok(&["explain", "websites.spec.host"]);
     assert!(text.contains("Host name that the site answers to."), "{text}");
@@ -402,9 +412,7 @@ fn explain_knows_custom_and_built_in_fields() {
     assert!(text.contains("replicas") && text.contains("template"), "{text}");
 }
 
-#[test]
-fn api_resources_lists_built_in_and_custom_kinds() {
-    let Some(server) = server() else { return };
+fn api_resources_lists_built_in_and_custom_kinds(server: &Server) {
     server.install_websites();
     let text = server.ok(&["api-resources"]);
     for kind in ["configmaps", "deployments", "leases", "websites", "customresourcedefinitions"] {
@@ -412,9 +420,7 @@ fn api_resources_lists_built_in_and_custom_kinds() {
     }
 }
 
-#[test]
-fn get_with_watch_prints_changes_as_they_happen() {
-    let Some(server) = server() else { return };
+fn get_with_watch_prints_changes_as_they_happen(server: &Server) {
     server.ok_with(&["create", "-f", "-"], &config_map("a", "1"));
     let mut watch = server
         .command(&[
@@ -435,9 +441,7 @@ fn get_with_watch_prints_changes_as_they_happen() {
     watch.wait().unwrap();
 }
 
-#[test]
-fn a_user_of_the_token_file_may_do_what_rbac_grants_and_no_more() {
-    let Some(server) = server() else { return };
+fn a_user_of_the_token_file_may_do_what_rbac_grants_and_no_more(server: &Server) {
     let flags = [
         format!("--server={}", server.address),
         "--token=ann-token".to_owned(),

@@ -3,8 +3,17 @@
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Output, Stdio};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+use k8s_openapi::api::events::v1::Event;
+use serde_json::json;
+use windlass::api::Patch;
+use windlass::client::{Client, ClientConfig};
+use windlass::resource::{ResourceInfo, Scope};
 
 /// The program, without any cluster configured.
 fn website(args: &[&str]) -> Command {
@@ -58,6 +67,117 @@ fn ctrl_c_drains_and_ends_with_0() {
 }
 
 #[test]
+fn a_wait_in_vain_ends_with_the_reason_and_every_task_in_order() {
+    // The sample is of a namespace that it does not look at.
+    let flags = ["--until-ready", "--ready-timeout=1s", "--watch-namespace=elsewhere"];
+    let output = website(&flags).output().unwrap();
+    let text = text(&output);
+    assert_eq!(output.status.code(), Some(69), "{text}");
+    for part in ["error: not ready after 1 s: Website \"home\"", "gave the lease back"] {
+        assert!(text.contains(part), "{part:?} is missing:\n{text}");
+    }
+    assert!(!text.contains("panic"), "{text}");
+}
+
+/// Output of the running program.
+struct Screen {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    log: std::path::PathBuf,
+}
+
+impl Screen {
+    fn open(name: &str) -> Self {
+        let log = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let mut command = website(&[]);
+        command.stdout(Stdio::piped()).stderr(File::create(&log).unwrap());
+        let mut child = command.spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines, log }
+    }
+
+    /// The output up to the line that contains `part`.
+    fn until(&mut self, part: &str) -> String {
+        let mut text = String::new();
+        for line in self.lines.by_ref().map_while(Result::ok) {
+            text.push_str(&line);
+            text.push('\n');
+            if line.contains(part) {
+                return text;
+            }
+        }
+        panic!("{part:?} was not shown:\n{text}");
+    }
+
+    /// The whole log of a program that is asked to end.
+    fn close(mut self) -> String {
+        signal(&self.child, "-INT");
+        self.lines.by_ref().for_each(drop);
+        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+}
+
+/// A test that fails leaves no program behind.
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+    }
+}
+
+fn fetch(url: &str) -> String {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    let request = format!("GET /{path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn the_tree_is_shown_again_after_each_change_and_routine_is_not() {
+    let mut screen = Screen::open("tree.log");
+    let first = screen.until("Ready after") + &screen.until(" get websites");
+    let value = |name: &str| {
+        let line = first.lines().find_map(|line| line.trim().strip_prefix(name));
+        line.unwrap_or_else(|| panic!("no {name} in\n{first}")).trim().to_owned()
+    };
+    let kubeconfig = value("kubeconfig");
+    assert!(fetch(&value("metrics ")).contains("controller_runtime_reconcile_total"));
+    assert!(fetch(&value("debug ")).contains("\"website-operator\""));
+    assert!(first.lines().last().unwrap().contains(&kubeconfig), "it stays in view:\n{first}");
+
+    let client = Client::new(ClientConfig::from_file(&kubeconfig, None).unwrap()).unwrap();
+    let events = client.namespace::<Event>("default").list().await.unwrap().items;
+    let about_home = |event: &&Event| {
+        event.regarding.as_ref().is_some_and(|object| object.name.as_deref() == Some("home"))
+    };
+    let event = events.iter().find(about_home).expect("an Event for `kubectl describe`");
+    assert_eq!(event.reason.as_deref(), Some("Created"));
+
+    let info = ResourceInfo {
+        group: "example.dev".into(),
+        version: "v1".into(),
+        kind: "Website".into(),
+        plural: "websites".into(),
+        scope: Scope::Namespaced,
+    };
+    let sites = client.dynamic(info, Some("default"));
+    sites.patch("home", Patch::Merge(json!({ "spec": { "replicas": 3 } }))).await.unwrap();
+    let again = screen.until(" get websites");
+    assert!(again.contains("Deployment/home") && again.contains("<- changed"), "{again}");
+    sites.delete("home").await.unwrap();
+    screen.until("Website/home is gone");
+
+    let log = screen.close();
+    assert!(log.contains("apply deployments.apps \"home\" in \"default\""), "{log}");
+    for routine in ["leases.coordination", "events.k8s.io", "Some(", "state=watching", "code=200"] {
+        assert!(!log.contains(routine), "{routine:?} is in\n{log}");
+    }
+}
+
+#[test]
 fn a_kubeconfig_that_does_not_work_never_starts_the_embedded_server() {
     let mut command = website(&["--until-ready"]);
     command.env("KUBECONFIG", "/nonexistent/kubeconfig");
@@ -87,5 +207,8 @@ fn manifests_need_no_cluster_and_hold_everything_to_deploy() {
         "Deployment",
     ] {
         assert!(text.lines().any(|line| line == format!("kind: {kind}")), "no {kind}:\n{text}");
+    }
+    for column in ["Host", "Ready", "Age"] {
+        assert!(text.contains(&format!("name: {column}\n")), "no column {column}:\n{text}");
     }
 }

@@ -4,6 +4,7 @@
 pub mod cache;
 pub mod probe;
 mod projected;
+mod status;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,6 +24,8 @@ pub use projected::{
     read_part, read_root, shrunk, whole_info, whole_reads, with_picks, write_part,
     write_part_option,
 };
+
+pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, reads_in_part};
 
 pub use crate::resource::Reads;
 
@@ -313,3 +316,13 @@ where
     C::Object: Is<K>,
 {
 }
+
+/// Each derived controller is granted everything on this kind, which has no objects and is no resource.
+/// With a single impl of a grant the compiler would take its kind for the one that is meant, and speak of
+/// mismatched types instead of the grant that is missing.
+#[derive(Clone, Copy, Debug)]
+pub enum Nothing {}
+
+/// As [`Nothing`], beside it where nothing else is granted.
+#[derive(Clone, Copy, Debug)]
+pub enum Neither {}

@@ -11,7 +11,7 @@ use std::ops::Deref;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -47,10 +47,18 @@ fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condit
 }
 
 /// The conditions of a status: `pub conditions: Conditions`. At most one per type; in the schema a
-/// list with map semantics by `type`, so that several writers can each own theirs.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// list with map semantics by `type`, so that several writers can each own theirs. Where they are absent or
+/// null there are none: the field needs no `#[serde(default)]`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Conditions(Vec<Condition>);
+
+impl<'de> Deserialize<'de> for Conditions {
+    /// As an option: serde takes an absent one for `None`.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Option::deserialize(deserializer).map(|list| Self(list.unwrap_or_default()))
+    }
+}
 
 impl Conditions {
     /// No conditions.

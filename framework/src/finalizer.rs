@@ -35,7 +35,7 @@ pub(crate) async fn add_to<K: Resource>(
     finalizer: &str,
 ) -> Result<Option<(K, Bytes)>, Error> {
     let finalizers = others(object, finalizer).chain([finalizer]).collect();
-    gone_is_none(api.patch(object.name(), patch(object, finalizers)).answered().await)
+    gone_is_none(api, object, api.patch(object.name(), patch(object, finalizers)).answered().await)
 }
 
 /// Takes `finalizer` off `object`, or off its newest version if somebody else wrote since. It is no
@@ -71,7 +71,8 @@ pub(crate) async fn remove_from<K: Resource>(
     let mut tries = 1;
     while newest.has_finalizer(finalizer) {
         let finalizers = others(&newest, finalizer).collect();
-        match gone_is_none(api.patch(newest.name(), patch(&newest, finalizers)).answered().await) {
+        let answer = api.patch(newest.name(), patch(&newest, finalizers)).answered().await;
+        match gone_is_none(api, object, answer) {
             // Also one that an attempt of ours may have caused: it is decided anew from what is there.
             Err(error) if error.code() == Some(409) && tries < TRIES => {}
             answer => {
@@ -103,11 +104,17 @@ fn body(resource_version: &str, finalizers: &[&str]) -> Value {
     json!({ "metadata": { "resourceVersion": resource_version, "finalizers": finalizers } })
 }
 
-fn gone_is_none<A>(answer: Result<A, Error>) -> Result<Option<A>, Error> {
+/// A 404 about anything but the object stays an error.
+fn gone_is_none<K: Resource, A>(
+    api: &Api<K>,
+    object: &K,
+    answer: Result<A, Error>,
+) -> Result<Option<A>, Error> {
+    let info = api.info();
     match answer {
         Ok(answer) => Ok(Some(answer)),
         // Also when an attempt of ours took the last finalizer off, and its answer was lost.
-        Err(error) if error.code() == Some(404) => Ok(None),
+        Err(error) if error.is_missing([&info.plural, &info.kind], object.name()) => Ok(None),
         Err(error) => Err(error),
     }
 }

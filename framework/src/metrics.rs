@@ -243,10 +243,12 @@ impl Metrics {
         self.gauge(def, values).set(value);
     }
 
-    /// Forgets a gauge's series, because what it measured is gone.
+    /// Forgets a gauge's or a histogram's series, because what it measured is gone.
     pub fn forget(&self, def: &Def, values: &[&str]) {
-        if let Some(Kept::Gauge(family)) = self.inner.kept.get(def.name) {
-            family.remove(&labels(def, values));
+        match self.inner.kept.get(def.name) {
+            Some(Kept::Gauge(family)) => drop(family.remove(&labels(def, values))),
+            Some(Kept::Histogram(family)) => drop(family.remove(&labels(def, values))),
+            _ => {}
         }
     }
 

@@ -6,6 +6,7 @@ pub use crate::controller::{
     Action, Context, Controller, Failure, Finalize, Reconciler, Result, Wiring,
 };
 pub use crate::crd::CustomResource;
+pub use crate::events::{Normal, Warning};
 pub use crate::manager::Manager;
 pub use crate::resource::{ObjectKey, Resource, ResourceExt};
 pub use crate::store::{Cached, Index};

@@ -34,11 +34,81 @@ pub mod verbs {
 }
 
 /// `C` may use verb `V` on kind `K`. Derived from `#[controller(can(get Pod))]`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` was not granted `{V}` on `{K}`",
-    note = "add the verb to the controller's grants, in small letters: `Patch` is `#[controller(…, can(patch {K}))]`"
-)]
+///
+/// Calls ask for the trait of their verb, such as [`CanGet`], which this implies: the compiler then names the
+/// verb that is missing as it is written in `can(…)`.
 pub trait Can<V: verbs::VerbType, K> {}
+
+/// `C` may get objects of kind `K`: [`Can`]`<`[`verbs::Get`]`, K>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `get` on `{K}`",
+    note = "add it to the controller: `#[controller(…, can(get {K}))]`"
+)]
+pub trait CanGet<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Can<verbs::Get, K>, K> CanGet<K> for C {}
+
+/// `C` may list objects of kind `K`: [`Can`]`<`[`verbs::List`]`, K>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `list` on `{K}`",
+    note = "add it to the controller: `#[controller(…, can(list {K}))]`"
+)]
+pub trait CanList<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Can<verbs::List, K>, K> CanList<K> for C {}
+
+/// `C` may watch objects of kind `K`: [`Can`]`<`[`verbs::Watch`]`, K>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `watch` on `{K}`",
+    note = "add it to the controller: `#[controller(…, can(watch {K}))]`",
+    note = "reading a cache needs `list` as well; `watches({K}, by = …)` grants both and wakes the controller's objects"
+)]
+pub trait CanWatch<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Can<verbs::Watch, K>, K> CanWatch<K> for C {}
+
+/// `C` may create objects of kind `K`: [`Can`]`<`[`verbs::Create`]`, K>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `create` on `{K}`",
+    note = "add it to the controller: `#[controller(…, can(create {K}))]`"
+)]
+pub trait CanCreate<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Can<verbs::Create, K>, K> CanCreate<K> for C {}
+
+/// `C` may update objects of kind `K`: [`Can`]`<`[`verbs::Update`]`, K>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `update` on `{K}`",
+    note = "add it to the controller: `#[controller(…, can(update {K}))]`"
+)]
+pub trait CanUpdate<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Can<verbs::Update, K>, K> CanUpdate<K> for C {}
+
+/// `C` may patch objects of kind `K`: [`Can`]`<`[`verbs::Patch`]`, K>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `patch` on `{K}`",
+    note = "add it to the controller: `#[controller(…, can(patch {K}))]`"
+)]
+pub trait CanPatch<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Can<verbs::Patch, K>, K> CanPatch<K> for C {}
+
+/// `C` may delete objects of kind `K`: [`Can`]`<`[`verbs::Delete`]`, K>`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` was not granted `delete` on `{K}`",
+    note = "add it to the controller: `#[controller(…, can(delete {K}))]`"
+)]
+pub trait CanDelete<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Can<verbs::Delete, K>, K> CanDelete<K> for C {}
 
 /// `C` owns children of kind `K`. Derived from `#[controller(owns(Deployment))]`.
 #[diagnostic::on_unimplemented(
@@ -46,6 +116,17 @@ pub trait Can<V: verbs::VerbType, K> {}
     note = "add it to the controller: `#[controller(…, owns({K}))]`"
 )]
 pub trait Owns<K> {}
+
+/// `C` has a cache of children of kind `K`: it [`Owns`] the kind.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not own `{K}`",
+    note = "the cache of a kind that it only watches is `cx.watched::<{K}>()`",
+    note = "if it makes children of that kind: `#[controller(…, owns({K}))]`"
+)]
+pub trait OwnsCache<K> {}
+
+#[diagnostic::do_not_recommend]
+impl<C: Owns<K>, K> OwnsCache<K> for C {}
 
 /// One RBAC rule: verbs on a resource or one of its subresources.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,7 +3,7 @@
 //! `syn::parse_nested_meta` stops at the first fault; here the rest of a bad key is skipped up to
 //! the next comma, so that a user sees all of them in one compile.
 
-use proc_macro2::{Span, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
@@ -91,11 +91,18 @@ fn one_key(
     }
 }
 
-/// Eats everything up to the next comma.
+/// Eats everything up to the next comma, behind a fault that was reported.
 pub(crate) fn skip_to_comma(input: ParseStream<'_>) {
+    drop(left_over(input));
+}
+
+/// Takes everything up to the next comma.
+pub(crate) fn left_over(input: ParseStream<'_>) -> TokenStream {
+    let mut rest = TokenStream::new();
     while !input.is_empty() && !input.peek(Token![,]) {
-        let _ = input.parse::<TokenTree>();
+        rest.extend(input.parse::<TokenTree>());
     }
+    rest
 }
 
 /// Sets a value that may stand once; a second one is a fault at the second.

@@ -7,6 +7,8 @@
 //! fault does not drag others behind it.
 
 mod controller;
+#[cfg(test)]
+mod documented;
 mod errors;
 mod keys;
 mod names;

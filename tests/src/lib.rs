@@ -2,9 +2,10 @@
 //! thread, on a clock that moves only when nobody can work, with one seed for everything.
 
 pub mod book;
+pub mod built;
 pub mod chaos;
+pub mod left_out;
 pub mod oracle;
-#[cfg(target_os = "linux")]
 pub mod resident;
 pub mod sim;
 pub mod widget;

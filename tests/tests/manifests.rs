@@ -1,21 +1,60 @@
 //! The website operator's manifests are what an API server takes: through the client, and through
-//! kubectl where there is one.
+//! kubectl, which is ignored where there is none.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests, outside of test functions")]
 
 // The example, with its `main`: what users print is what is checked.
 #[path = "../../examples/src/bin/website.rs"]
-#[allow(dead_code, unreachable_pub, missing_docs, missing_debug_implementations)]
+#[allow(dead_code, unreachable_pub, unused_imports, missing_docs, missing_debug_implementations)]
 mod website;
 
-use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::path::PathBuf;
+use std::process::{ExitCode, Output, Stdio};
 
+use k8s_openapi::api::core::v1::Pod;
+use libtest_mimic::{Arguments, Completion, Trial};
 use tokio::io::AsyncWriteExt;
 use windlass::client::Client;
 use windlass::manager::ManifestOptions;
 use windlass::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
 use windlass::testing::TestCluster;
+use windlass_tests::built::{NO_KUBECTL, program};
+
+/// A test of the function's name that is given kubectl.
+macro_rules! needs_kubectl {
+    ($name:ident) => {
+        Trial::ignorable_test(stringify!($name), || {
+            let Some(kubectl) = program("kubectl") else {
+                return Ok(Completion::ignored_with(NO_KUBECTL));
+            };
+            block_on($name(kubectl));
+            Ok(Completion::Completed)
+        })
+    };
+}
+
+macro_rules! plain {
+    ($name:ident) => {
+        Trial::test(stringify!($name), || {
+            block_on($name());
+            Ok(())
+        })
+    };
+}
+
+fn main() -> ExitCode {
+    let trials = vec![
+        plain!(a_server_stores_every_document_as_it_was_printed_and_a_second_apply_changes_nothing),
+        plain!(the_operators_pod_is_let_into_its_namespace_and_a_privileged_one_is_not),
+        needs_kubectl!(kubectl_applies_the_manifests_dry_and_for_real),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
+
+fn block_on(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(test);
+}
 
 /// As `website manifests` prints them, without a cluster; under a name of its own, because tests
 /// share a real server.
@@ -37,12 +76,11 @@ fn info_of(object: &DynamicObject) -> ResourceInfo {
         group: group.to_owned().into(),
         version: version.to_owned().into(),
         kind: object.kind.clone().into(),
-        plural: format!("{}s", object.kind.to_lowercase()).into(),
+        plural: format!("{}s", object.kind.to_lowercase()).replace("ys", "ies").into(),
         scope: if cluster { Scope::Cluster } else { Scope::Namespaced },
     }
 }
 
-#[tokio::test]
 async fn a_server_stores_every_document_as_it_was_printed_and_a_second_apply_changes_nothing() {
     let cluster = TestCluster::start().await;
     let documents = documents(&printed(cluster.namespace()));
@@ -59,6 +97,7 @@ async fn a_server_stores_every_document_as_it_was_printed_and_a_second_apply_cha
             "ClusterRoleBinding",
             "Role",
             "RoleBinding",
+            "NetworkPolicy",
             "Deployment",
         ]
     );
@@ -88,21 +127,49 @@ fn within(wanted: &serde_json::Value, stored: &serde_json::Value) -> bool {
     }
 }
 
-#[tokio::test]
-async fn kubectl_applies_the_manifests_dry_and_for_real() {
-    let Some(program) = kubectl() else {
-        eprintln!("left out: no kubectl; tests/kube-apiserver/build.sh builds it (needs Go)");
-        return;
+/// The embedded server has no Pod security; there only the first half says something.
+async fn the_operators_pod_is_let_into_its_namespace_and_a_privileged_one_is_not() {
+    let cluster = TestCluster::start().await;
+    let documents = documents(&printed(cluster.namespace()));
+    for document in
+        documents.iter().filter(|one| matches!(&*one.kind, "Namespace" | "ServiceAccount"))
+    {
+        let api = cluster.client().dynamic(info_of(document), document.namespace());
+        api.apply(document.name(), document).await.unwrap();
+    }
+    let deployment = documents.iter().find(|one| one.kind == "Deployment").unwrap();
+    let template = deployment.rest["spec"]["template"].clone();
+    let pod = |change: &dyn Fn(&mut serde_json::Value)| -> Pod {
+        let mut pod = template.clone();
+        pod["metadata"]["name"] = "operator".into();
+        change(&mut pod["spec"]);
+        serde_json::from_value(pod).unwrap()
     };
+    let pods = cluster.client().dry_run().namespace::<Pod>(cluster.namespace());
+    pods.create(&pod(&|_| {})).await.unwrap();
+    let privileged = pod(&|spec| {
+        spec["containers"][0]["securityContext"]["privileged"] = true.into();
+        spec["containers"][0]["securityContext"]["allowPrivilegeEscalation"] = true.into();
+    });
+    let root = pod(&|spec| spec["securityContext"]["runAsUser"] = 0.into());
+    if !cluster.is_embedded() {
+        for refused in [privileged, root] {
+            let error = pods.create(&refused).await.unwrap_err().to_string();
+            assert!(error.contains("violates PodSecurity \"restricted"), "{error}");
+        }
+    }
+}
+
+async fn kubectl_applies_the_manifests_dry_and_for_real(program: PathBuf) {
     let cluster = TestCluster::start().await;
     let kubectl = Kubectl::new(program, &cluster.kubeconfig().await);
     let text = printed(cluster.namespace());
     // The namespace of the other documents is there; a dry run would not make it.
     let dry = kubectl.ok(&["apply", "--dry-run=server", "-f", "-"], &text).await;
-    assert_eq!(dry.lines().count(), 10, "{dry}");
+    assert_eq!(dry.lines().count(), 11, "{dry}");
     assert!(dry.lines().all(|line| line.ends_with("(server dry run)")), "{dry}");
     let dry = ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-"];
-    assert_eq!(kubectl.ok(&dry, &text).await.lines().count(), 10);
+    assert_eq!(kubectl.ok(&dry, &text).await.lines().count(), 11);
 
     kubectl.ok(&["apply", "-f", "-"], &text).await;
     let again = kubectl.ok(&["apply", "-f", "-"], &text).await;
@@ -157,29 +224,4 @@ impl Kubectl {
         assert!(output.status.success(), "kubectl {}: {err}{out}", args.join(" "));
         out.into_owned()
     }
-}
-
-/// `WINDLASS_KUBE_BIN`, else the newest build in the cache.
-fn kubectl() -> Option<PathBuf> {
-    let folder = match std::env::var_os("WINDLASS_KUBE_BIN") {
-        Some(folder) => PathBuf::from(folder),
-        None => newest_build(&cache()?)?,
-    };
-    Some(folder.join("kubectl")).filter(|program| program.is_file())
-}
-
-fn cache() -> Option<PathBuf> {
-    let folder = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    folder("WINDLASS_CACHE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("windlass")))
-        .or_else(|| Some(folder("HOME")?.join(".cache/windlass")))
-}
-
-fn newest_build(cache: &Path) -> Option<PathBuf> {
-    let entries = std::fs::read_dir(cache).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
-    let builds = entries.filter(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("kube-v1."))
-    });
-    let built = |path: &PathBuf| path.metadata().and_then(|about| about.modified()).ok();
-    builds.filter(|folder| folder.join("kubectl").is_file()).max_by_key(built)
 }

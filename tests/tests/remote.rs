@@ -20,6 +20,7 @@ use windlass::api::Api;
 use windlass::api::remote::ExecOptions;
 use windlass::client::Client;
 use windlass::testing::TestCluster;
+use windlass_tests::built::program;
 
 /// For anything that should take no time.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -32,7 +33,7 @@ struct Kubelet {
 
 impl Kubelet {
     fn start() -> Self {
-        let mut program = Command::new(binaries().join("fake-kubelet"))
+        let mut program = Command::new(fake_kubelet())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -52,23 +53,11 @@ impl Drop for Kubelet {
     }
 }
 
-/// Where `build.sh` has put the programs: `WINDLASS_KUBE_BIN`, or the newest folder of the cache.
-fn binaries() -> PathBuf {
-    let folder = |name| std::env::var_os(name).map(PathBuf::from);
-    if let Some(named) = folder("WINDLASS_KUBE_BIN") {
-        return named;
-    }
-    let cache = folder("WINDLASS_CACHE")
-        .or_else(|| Some(folder("XDG_CACHE_HOME")?.join("windlass")))
-        .unwrap_or_else(|| folder("HOME").unwrap_or_default().join(".cache/windlass"));
-    let builds = std::fs::read_dir(&cache).into_iter().flatten().flatten();
-    let with_kubelet =
-        builds.map(|entry| entry.path()).filter(|path| path.join("fake-kubelet").exists());
-    with_kubelet
-        .max_by_key(|path| path.metadata().and_then(|about| about.modified()).ok())
-        .unwrap_or_else(|| {
-            panic!("no fake kubelet in {}: run tests/kube-apiserver/build.sh", cache.display())
-        })
+/// Where `build.sh` has put it.
+fn fake_kubelet() -> PathBuf {
+    program("fake-kubelet").expect(
+        "no fake kubelet in the cache or WINDLASS_KUBE_BIN: run tests/kube-apiserver/build.sh",
+    )
 }
 
 /// A pod `db-0` on a node that is a fake kubelet.
@@ -131,7 +120,7 @@ fn with_stdin() -> ExecOptions {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn a_command_prints_and_ends_with_its_exit_code() {
     for world in World::both().await {
         let run = async |command: &[&str]| {
@@ -156,7 +145,7 @@ async fn a_command_prints_and_ends_with_its_exit_code() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn input_comes_back_and_its_end_is_told() {
     for world in World::both().await {
         let mut session = world.pods.exec("db-0", &["cat"], with_stdin()).await.unwrap();
@@ -175,7 +164,7 @@ async fn input_comes_back_and_its_end_is_told() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn ten_megabytes_go_through_in_each_direction() {
     const MUCH: usize = 10 << 20;
     for world in World::both().await {
@@ -202,7 +191,7 @@ async fn ten_megabytes_go_through_in_each_direction() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn a_terminal_is_told_its_size() {
     for world in World::both().await {
         let options = ExecOptions { tty: true, ..ExecOptions::default() };
@@ -213,7 +202,7 @@ async fn a_terminal_is_told_its_size() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn attach_joins_what_runs() {
     for world in World::both().await {
         let mut session = world.pods.attach("db-0", with_stdin()).await.unwrap();
@@ -245,7 +234,7 @@ async fn echo_server() -> u16 {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn ports_are_forwarded() {
     for world in World::both().await {
         let open = [echo_server().await, echo_server().await];
@@ -273,7 +262,7 @@ async fn ports_are_forwarded() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn a_kubelet_that_dies_is_no_end_of_the_command() {
     // Where kube-apiserver translates, it has the last word.
     let kinds = [ErrorKind::Server, ErrorKind::Ambiguous];
@@ -296,7 +285,7 @@ async fn a_kubelet_that_dies_is_no_end_of_the_command() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn errors_before_the_upgrade_are_the_servers_own() {
     let world = World::start(false).await;
     let options = ExecOptions { container: Some("other".into()), ..ExecOptions::default() };
@@ -309,7 +298,7 @@ async fn errors_before_the_upgrade_are_the_servers_own() {
 }
 
 #[tokio::test]
-#[ignore = "needs the real API server"]
+#[ignore = "needs the real API server: see tests/README.md"]
 async fn get_and_create_on_the_subresource_must_both_be_allowed() {
     let world = World::start(false).await;
     let namespace = world.cluster.namespace();

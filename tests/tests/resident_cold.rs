@@ -1,13 +1,12 @@
 //! What a cache of compressed objects takes of the machine after updates. A process of its own, as
 //! nothing else may run beside it.
 
-#![cfg(target_os = "linux")]
-
 use k8s_openapi::api::core::v1::Pod;
 use windlass::store::Representation;
 use windlass_tests::resident::updated;
 
 #[test]
+#[cfg_attr(not(target_os = "linux"), ignore = "reads /proc, which Linux has")]
 fn a_compressed_object_updated_by_another_thread_takes_at_most_a_fifth_more() {
     let store = updated::<Pod>(Representation::Cold, 300.0..1_400.0);
     let pod = store.list()[0].get().expect("it decodes");

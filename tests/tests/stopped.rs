@@ -5,6 +5,7 @@
 // Helpers of tests may unwrap, as tests may.
 #![allow(clippy::unwrap_used)]
 
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -30,6 +31,8 @@ const QUEUED: usize = 20;
 /// How long they wait in the queue.
 const WAIT: Duration = Duration::from_secs(4);
 
+const TEST: &str = "d5_a_leader_stopped_past_its_lease_refuses_its_own_queued_writes";
+
 struct Process {
     child: Child,
     lines: Receiver<String>,
@@ -39,7 +42,7 @@ struct Process {
 impl Process {
     fn start(kubeconfig: &Path, namespace: &str, id: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_process_that_writes_as_leader", "--ignored", "--nocapture"])
+            .args(["--exact", TEST, "--nocapture"])
             .env("KUBECONFIG", kubeconfig)
             .env("STOPPED_NAMESPACE", namespace)
             .env("STOPPED_ID", id)
@@ -83,6 +86,10 @@ impl Drop for Process {
 
 #[tokio::test]
 async fn d5_a_leader_stopped_past_its_lease_refuses_its_own_queued_writes() {
+    // The processes are this test, too, until they are killed.
+    if let Ok(id) = std::env::var("STOPPED_ID") {
+        write_as_leader(&id).await;
+    }
     let cluster = TestCluster::start().await;
     let folder = std::env::temp_dir().join(format!("windlass-stopped-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -107,17 +114,13 @@ async fn d5_a_leader_stopped_past_its_lease_refuses_its_own_queued_writes() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-#[tokio::test]
-#[ignore = "a process of the other test"]
-async fn a_process_that_writes_as_leader() {
-    let (Ok(id), Ok(namespace)) = (std::env::var("STOPPED_ID"), std::env::var("STOPPED_NAMESPACE"))
-    else {
-        return;
-    };
+/// One of the two processes.
+async fn write_as_leader(id: &str) -> Infallible {
+    let namespace = std::env::var("STOPPED_NAMESPACE").unwrap();
     let client = Client::infer().await.unwrap();
     let election = LeaderElection::new("stopped")
         .namespace(&namespace)
-        .identity(&id)
+        .identity(id)
         .lease_duration(Duration::from_secs(6))
         .renew_deadline(Duration::from_secs(3))
         .retry_period(Duration::from_secs(1))
@@ -146,5 +149,5 @@ async fn a_process_that_writes_as_leader() {
     println!("queued");
     while writes.join_next().await.is_some() {}
     // Until it is killed.
-    std::future::pending::<()>().await;
+    std::future::pending().await
 }

@@ -201,6 +201,58 @@ fn nothing_reads_the_time_or_grows_without_bound_behind_our_back() {
     );
 }
 
+/// Chapters of the book in which a sentence has a noun as its subject, not "what", "who" or "it is told".
+const PLAIN_CHAPTERS: [&str; 7] = [
+    "first-operator",
+    "controllers/around-one-reconcile",
+    "controllers/finalizers",
+    "running/leader-election",
+    "running/production",
+    "internals",
+    "coming-from/client-go",
+];
+/// Words that hide the subject of a sentence, and how many of 1000 words may be of one group.
+const RIDDLES: [&[&str]; 3] = [
+    &["what", "whatever"],
+    &["who", "whoever", "nobody", "somebody", "everybody"],
+    &["tell", "tells", "told"],
+];
+const MOST_RIDDLES: usize = 5;
+
+/// The words of a chapter, without its code and tables.
+fn prose(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let mut words = Vec::new();
+    for line in text.lines() {
+        is_code ^= line.starts_with("```");
+        if is_code || line.starts_with('|') {
+            continue;
+        }
+        let outside = line.split('`').step_by(2);
+        let parts = outside.flat_map(|part| part.split(|c: char| !c.is_alphabetic()));
+        words.extend(parts.filter(|word| !word.is_empty()).map(str::to_lowercase));
+    }
+    words
+}
+
+fn riddles(text: &str) -> Vec<String> {
+    let words = prose(text);
+    let count = |group: &[&str]| words.iter().filter(|word| group.contains(&word.as_str())).count();
+    let is_too_much = |group: &&&[&str]| count(group) * 1000 > MOST_RIDDLES * words.len();
+    let report = |group: &&[&str]| format!("{:?}: {} of {}", group, count(group), words.len());
+    RIDDLES.iter().filter(is_too_much).map(report).collect()
+}
+
+#[test]
+fn chapters_of_the_book_have_nouns_as_subjects() {
+    for chapter in PLAIN_CHAPTERS {
+        let found = riddles(&read(&root().join(format!("book/src/{chapter}.md"))));
+        assert!(found.is_empty(), "{chapter}: more than {MOST_RIDDLES} of 1000 words: {found:?}");
+    }
+    let riddle = "What a worker holds. `what` is code.\n```text\nwho\n```\n| told |\n";
+    assert_eq!(riddles(riddle), ["[\"what\", \"whatever\"]: 1 of 6"]);
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

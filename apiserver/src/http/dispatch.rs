@@ -73,13 +73,25 @@ pub(crate) async fn run(core: &Arc<Core>, asked: &Asked, body: &[u8]) -> Result<
     let answer = execute(core, asked, call, body, &mut more).await;
     warnings.extend(more);
     let answer = match answer {
-        Ok(answer) => answer,
+        Ok(answer) => {
+            if writes_a_definition(asked, &kind) {
+                warnings.extend(crate::unevaluated::warnings(&answer.value));
+            }
+            answer
+        }
         Err(error) => {
             let failure = Reply::failure(&error, codec::preferred(headers));
             return Ok(Reply { warnings, ..failure });
         }
     };
     reply(core, asked, &kind, accepted, answer, warnings)
+}
+
+fn writes_a_definition(asked: &Asked, kind: &Kind) -> bool {
+    let route = &asked.route;
+    kind.storage == crate::crds::STORAGE
+        && route.subresource.is_empty()
+        && matches!(route.verb.as_str(), "create" | "update" | "patch")
 }
 
 /// The kind that a path names, or how the server says that there is none.

@@ -79,8 +79,7 @@ impl Reply {
     }
 }
 
-/// What the parts of a request say together.
-#[derive(Debug)]
+/// A request as its parts describe it. Without `Debug`: credentials are among its headers.
 pub(crate) struct Asked {
     /// Headers and the rest.
     pub(crate) parts: Parts,

@@ -195,3 +195,30 @@ async fn two_versions_show_one_object_and_a_deprecated_one_warns() {
     let older = client.get(&format!("{WIDGETS}/a")).await;
     assert_eq!(older.warnings(), ["299 - \"g.io/v1 Widget is deprecated\""]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_writes_a_definition_is_warned_of_rules_that_are_not_evaluated() {
+    let (_server, mut client) = start().await;
+    let mut body = widgets();
+    assert_eq!(client.post(CRDS, body.clone()).await.warnings(), Vec::<&str>::new());
+    let url = format!("{CRDS}/widgets.g.io");
+    let rules = json!([{"rule": "self.size < 9"}]);
+    body["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] =
+        rules;
+    let spec = json!({"spec": body["spec"]});
+    let is_warned = |reply: &Reply| {
+        let warned = reply.warnings();
+        let told = "299 - \"Widget (widgets.g.io, v1): this server does not evaluate CEL";
+        warned.len() == 1
+            && warned[0].starts_with(told)
+            && warned[0].ends_with("spec: self.size < 9\"")
+    };
+    let changed = client.merge(&url, spec).await;
+    assert!(is_warned(&changed), "{} {:?}", changed.text, changed.warnings());
+    let replaced = client.put(&url, changed.value.clone()).await;
+    assert!(is_warned(&replaced), "{:?}", replaced.warnings());
+    for quiet in [client.get(&url).await, client.get(CRDS).await, client.delete(&url).await] {
+        assert_eq!(quiet.warnings(), Vec::<&str>::new());
+    }
+    assert!(is_warned(&client.post(CRDS, body).await));
+}

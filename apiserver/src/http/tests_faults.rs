@@ -3,6 +3,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::testkit::*;
+use crate::ApiServer;
 use crate::faults::{Action, Fault};
 
 #[tokio::test(start_paused = true)]
@@ -174,8 +175,9 @@ async fn a_watch_can_show_again_what_it_has_shown() {
     assert_eq!(watch.brief().await, "ADDED c");
 }
 
+/// As recorded from kube-apiserver: 200, no event, no bookmark, and no 410 when versions get there.
 #[tokio::test(start_paused = true)]
-async fn a_restored_server_is_older_than_its_clients_and_says_that_their_versions_are_gone() {
+async fn a_restored_server_leaves_a_watch_from_the_future_waiting_until_versions_get_there() {
     let (server, mut client) = start().await;
     client.post(MAPS, map("a")).await;
     let backup = server.backup();
@@ -184,6 +186,24 @@ async fn a_restored_server_is_older_than_its_clients_and_says_that_their_version
     server.restore(&backup).await;
     let mut client = Client::of(&server).await;
     assert_eq!(client.get(MAPS).await.names(), ["a"]);
+    let url = format!("{MAPS}?watch=1&allowWatchBookmarks=1&resourceVersion={from}");
+    let mut watch = Watch::open(&server, &url).await;
+    assert_eq!(watch.code, 200);
+    tokio::time::sleep(Duration::from_secs(180)).await;
+    client.post(MAPS, map("unseen")).await;
+    assert_eq!(server.revision(), from);
+    client.post(MAPS, map("seen")).await;
+    assert_eq!(watch.brief().await, "ADDED seen");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_asked_to_expires_versions_that_do_not_exist_yet() {
+    let server = ApiServer::builder().seed(1).expire_future_versions(true).start();
+    let backup = server.backup();
+    let mut client = Client::of(&server).await;
+    client.post(MAPS, map("a")).await;
+    let from = server.revision();
+    server.restore(&backup).await;
     let url = format!("{MAPS}?watch=1&resourceVersion={from}");
     let mut watch = Watch::open(&server, &url).await;
     assert_eq!(watch.event().await.unwrap()["object"]["code"], 410);

@@ -21,12 +21,18 @@ mod tests;
 pub(crate) type Snapshot = RedBlackTreeMapSync<Arc<str>, Arc<Object>>;
 
 /// A stored object; never changes.
-#[derive(Debug)]
 pub(crate) struct Object {
     /// The whole object, in its storage version, with its resourceVersion.
     pub(crate) value: Value,
     /// Revision of the write that made it.
     pub(crate) revision: u64,
+}
+
+/// Not the value: it may be a Secret's, and backups hold all of them.
+impl std::fmt::Debug for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Object").field("revision", &self.revision).finish_non_exhaustive()
+    }
 }
 
 /// One write, for watches.
@@ -90,8 +96,8 @@ pub(crate) struct Store {
 #[derive(Debug)]
 struct Inner {
     revision: u64,
-    /// Revisions have gone backwards: one from the future may be one from the past.
-    is_restored: bool,
+    /// Is a watch from a revision that does not exist yet refused, rather than left waiting?
+    refuses_future: bool,
     resources: BTreeMap<String, Resource>,
 }
 
@@ -169,8 +175,13 @@ impl Resource {
 impl Store {
     /// An empty store at revision 1, etcd's first.
     pub(crate) fn new() -> Self {
-        let inner = Inner { revision: 1, is_restored: false, resources: BTreeMap::new() };
+        let inner = Inner { revision: 1, refuses_future: false, resources: BTreeMap::new() };
         Self { inner: Mutex::new(inner), newest: Arc::default() }
+    }
+
+    /// From now on a watch from a revision that does not exist yet is refused.
+    pub(crate) fn refuse_future(&self) {
+        self.inner.lock().refuses_future = true;
     }
 
     /// Begins to serve a resource; `fresh` ones have no history from before now.
@@ -297,13 +308,13 @@ impl Store {
         (state.current.clone(), cursor)
     }
 
-    /// A cursor that will see every change after `revision`.
+    /// A cursor that will see every change after `revision`, which may be one that does not exist yet.
     pub(crate) fn follow_from(&self, resource: &str, revision: u64) -> Result<Cursor, Compacted> {
         let (_, cursor) = self.follow(resource);
         let inner = self.inner.lock();
         match inner.resources.get(resource) {
             Some(state) if revision < state.floor => Err(Compacted { current: inner.revision }),
-            _ if inner.is_restored && revision > inner.revision => {
+            _ if inner.refuses_future && revision > inner.revision => {
                 Err(Compacted { current: inner.revision })
             }
             _ => Ok(Cursor { revision, ..cursor }),
@@ -349,7 +360,6 @@ impl Store {
     pub(crate) fn restore(&self, backup: &Backup) {
         let mut inner = self.inner.lock();
         inner.revision = backup.revision;
-        inner.is_restored = true;
         for (name, state) in &mut inner.resources {
             let snapshot = backup.resources.get(name).cloned().unwrap_or_default();
             *state = Resource {

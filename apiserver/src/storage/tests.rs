@@ -186,6 +186,8 @@ fn a_restored_backup_sets_objects_and_revisions_back_and_ends_cursors() {
     assert!(store.get("pods", "b").is_none());
     assert_eq!(store.get("pods", "a").unwrap().revision, old.revision);
     assert!(store.changes("pods", &mut cursor, 9).unwrap().ended);
+    assert_eq!(store.follow_from("pods", 4).unwrap().revision, 4, "it waits there");
+    store.refuse_future();
     assert_eq!(store.follow_from("pods", 4).unwrap_err(), Compacted { current: 2 });
     let again = put("c", None);
     assert_eq!(again.revision, 3, "versions are given a second time");

@@ -15,6 +15,8 @@ use windlass::prelude::*;
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced, short = "ws")]
 #[resource(column(name = "Host", path = ".spec.host"))]
+#[resource(column(name = "Ready", path = ".status.conditions[?(@.type==\"Ready\")].status"))]
+#[resource(column(name = "Age", path = ".metadata.creationTimestamp"))]
 #[index(by_host = spec.host)]
 pub struct Website {
     metadata: ObjectMeta,
@@ -45,7 +47,7 @@ impl Reconciler for Sites {
 
     async fn reconcile(&self, site: &Website, cx: &Context<Self>) -> Result {
         let rivals = cx.store().by_index(Website::BY_HOST, &site.spec.host);
-        if rivals.first().is_some_and(|first| *first.key() != site.key()) {
+        if rivals.iter().any(|rival| rival.get().is_ok_and(|rival| rival.is_older_than(site))) {
             cx.set_condition(unmet("Ready", "HostTaken", &site.spec.host)).await?;
             return Ok(Action::requeue_after(Duration::from_secs(60)));
         }
@@ -63,15 +65,13 @@ impl Reconciler for Sites {
         }))?;
         let deployment = cx.apply_owned(deployment).await?;
         cx.apply_owned(service).await?;
-        let ready =
-            deployment.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or(0);
+        if site.status.is_none() {
+            cx.event(Normal, "Created", format!("serves {}", site.spec.host));
+        }
+        let ready = deployment.status.and_then(|status| status.ready_replicas).unwrap_or(0);
         let condition = if ready >= site.spec.replicas { met } else { unmet };
-        cx.set_condition(condition(
-            "Ready",
-            "Replicas",
-            format!("{ready} of {} ready", site.spec.replicas),
-        ))
-        .await?;
+        let text = format!("{ready} of {} ready", site.spec.replicas);
+        cx.set_condition(condition("Ready", "Replicas", text)).await?;
         Ok(Action::requeue_after(Duration::from_secs(300)))
     }
 }
@@ -88,6 +88,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod tests {
+    use k8s_openapi::api::{core::v1::Namespace, events::v1::Event};
     use windlass::testing::TestCluster;
 
     use super::*;
@@ -105,6 +106,87 @@ mod tests {
         let deployment = deployments.get("home").await.unwrap();
         assert_eq!(deployment.metadata.owner_references.unwrap()[0].uid, site.uid());
         assert_eq!(deployment.spec.unwrap().replicas, Some(2));
+        running.stop().await;
+    }
+
+    #[tokio::test]
+    async fn the_older_of_two_websites_keeps_the_host_whatever_their_names() {
+        let cluster = TestCluster::start().await;
+        if cluster.is_embedded() {
+            tokio::time::pause();
+        }
+        cluster.install::<Website>().await;
+        let running = cluster.spawn(operator(cluster.client()));
+        let mut sites = Vec::new();
+        // The younger one is first in the alphabet, by its namespace and by its name. On a shared server
+        // the operator of a test sees one namespace.
+        for (namespace, name) in [("b", "shop"), ("a", "a-x")] {
+            let mut namespace = namespace.to_owned();
+            if cluster.is_embedded() {
+                let object: Namespace =
+                    from_value(json!({ "metadata": { "name": namespace } })).unwrap();
+                cluster.client().all().create(&object).await.unwrap();
+            } else {
+                namespace = cluster.namespace().to_owned();
+            }
+            let api = cluster.client().namespace::<Website>(&namespace);
+            let spec = WebsiteSpec { host: "shop.example".to_owned(), replicas: 1 };
+            api.create(&Website::new(name, spec)).await.unwrap();
+            sites.push((api, name, cluster.client().namespace::<Deployment>(&namespace)));
+            // Creation times are whole seconds.
+            cluster.client().seams().clock.sleep(Duration::from_secs(2)).await;
+        }
+        running.settled().await;
+        let (older, name, deployments) = &sites[0];
+        let scaled = windlass::api::Patch::Merge(json!({ "spec": { "replicas": 2 } }));
+        older.patch(name, scaled).await.unwrap();
+        running.settled().await;
+        let deployment = deployments.get(name).await.unwrap();
+        assert_eq!(deployment.spec.unwrap().replicas, Some(2), "it is still served");
+        let (younger, name, deployments) = &sites[1];
+        let status = younger.get(name).await.unwrap().status.unwrap();
+        assert_eq!(status.conditions.get("Ready").unwrap().reason, "HostTaken");
+        assert!(deployments.get_opt(name).await.unwrap().is_none());
+        running.stop().await;
+    }
+
+    #[tokio::test]
+    async fn the_deployment_of_somebody_else_is_neither_changed_nor_deleted() {
+        let cluster = TestCluster::start().await;
+        cluster.install::<Website>().await;
+        let deployments = cluster.client().namespace::<Deployment>(cluster.namespace());
+        let labels = json!({ "app": "payments" });
+        let theirs: Deployment = from_value(json!({
+            "metadata": { "name": "payments" },
+            "spec": {
+                "replicas": 3, "selector": { "matchLabels": labels },
+                "template": {
+                    "metadata": { "labels": labels },
+                    "spec": { "containers": [{ "name": "payments", "image": "payments:1" }] },
+                },
+            },
+        }))
+        .unwrap();
+        deployments.create(&theirs).await.unwrap();
+        let running = cluster.spawn(operator(cluster.client()));
+        let sites = cluster.client().namespace::<Website>(cluster.namespace());
+        let spec = WebsiteSpec { host: "a.example".to_owned(), replicas: 1 };
+        sites.create(&Website::new("payments", spec)).await.unwrap();
+        let events = cluster.client().namespace::<Event>(cluster.namespace());
+        let clock = cluster.client().seams().clock.clone();
+        let told = async {
+            let is_told = |event: &Event| event.reason.as_deref() == Some("ChildTaken");
+            while !events.list().await.unwrap().items.iter().any(is_told) {
+                clock.sleep(Duration::from_millis(50)).await;
+            }
+        };
+        assert!(clock.within(Duration::from_secs(60), told).await.is_some(), "no Event");
+        sites.delete("payments").await.unwrap();
+        let left = deployments.get("payments").await.unwrap();
+        assert!(left.metadata.owner_references.is_none());
+        let spec = left.spec.unwrap();
+        let images: Vec<_> = spec.template.spec.unwrap().containers;
+        assert_eq!((spec.replicas, images.len()), (Some(3), 1));
         running.stop().await;
     }
 }

@@ -60,7 +60,7 @@ impl Cache {
         let _ = list.push(piece, &mut |part| {
             let Part::Whole(item) = part else { return };
             let Ok(skim) = Skim::of(item) else { return };
-            let object = core.same_version(&skim).unwrap_or_else(|| core.object(&skim));
+            let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
             read.push(Delta::Put(Sighting { object, run: *run, is_initial: true }));
         });
         read.len()

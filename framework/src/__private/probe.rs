@@ -8,7 +8,7 @@ use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::error::ApiStatus;
-use crate::wire::{Head, ListSplitter, Outline, Part, Skim, path_at, status, values_at};
+use crate::wire::{Head, ListSplitter, Outline, Part, Skim, status, values_at};
 
 /// A list in pieces, as a reflector splits it.
 #[derive(Debug, PartialEq, Eq)]
@@ -90,11 +90,6 @@ pub fn values(object: &[u8], path: &[&'static str]) -> Vec<String> {
     let mut values = Vec::new();
     values_at(object, path, &mut values);
     values
-}
-
-/// Where in an object an offset is, for error texts.
-pub fn path(object: &[u8], offset: usize) -> String {
-    path_at(object, offset)
 }
 
 /// What comes out of a gzip body in pieces, and whether it ends between two members; `None` when it

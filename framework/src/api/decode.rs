@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use super::ObjectList;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceInfo};
+use crate::wire::{Undecodable, times};
 
 /// How the body of an answer becomes what the caller asked for.
 pub(crate) type Decoder<T> = fn(&str, &[u8], &ResourceInfo) -> Result<T, Error>;
@@ -30,10 +31,11 @@ pub(crate) fn value<T: DeserializeOwned>(
     body: &[u8],
     _: &ResourceInfo,
 ) -> Result<T, Error> {
-    serde_json::from_slice(body).map_err(|error| undecodable(what, "the answer", error))
+    times::from_slice(body)
+        .map_err(|error| undecodable(what, "the answer", Undecodable::explain::<T>(body, &error)))
 }
 
-fn undecodable(what: &str, part: &str, error: serde_json::Error) -> Error {
+fn undecodable(what: &str, part: &str, error: Undecodable) -> Error {
     let text = format!("cannot {what}: {part} does not decode: {error}");
     Error::new(ErrorKind::Decode, text).because(error)
 }
@@ -84,8 +86,8 @@ pub(crate) fn page<K: Resource>(
     body: &[u8],
     info: &ResourceInfo,
 ) -> Result<Page<K>, Error> {
-    let raw: RawList<'_> =
-        serde_json::from_slice(body).map_err(|error| undecodable(what, "the answer", error))?;
+    let raw: RawList<'_> = serde_json::from_slice(body)
+        .map_err(|error| undecodable(what, "the answer", Undecodable::of(&error)))?;
     let items = raw.items.unwrap_or_default();
     let items = items.into_iter().map(|one| item(what, one.get(), info));
     Ok(Page {
@@ -113,7 +115,7 @@ pub(crate) fn list<K: Resource>(
 
 /// One item of a list or of a watch.
 pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> Result<K, Error> {
-    let decoded: Result<K, _> = serde_json::from_str(item);
+    let decoded: Result<K, _> = times::from_slice(item.as_bytes());
     let mut object = decoded.map_err(|error| {
         let name = serde_json::from_str::<Head<'_>>(item).map(|head| head.metadata);
         let part = match name {
@@ -121,7 +123,7 @@ pub(crate) fn item<K: Resource>(what: &str, item: &str, info: &ResourceInfo) -> 
             Ok(HeadMeta { name, namespace }) => format!("\"{name}\" in \"{namespace}\""),
             Err(_) => "an item".to_owned(),
         };
-        undecodable(what, &part, error)
+        undecodable(what, &part, Undecodable::explain::<K>(item.as_bytes(), &error))
     })?;
     object.set_type(info);
     Ok(object)

@@ -17,6 +17,7 @@ use super::Patch;
 use super::patch::has_version;
 use crate::client::{Client, PatchType, Verb};
 use crate::resource::{ResourceInfo, Scope};
+use crate::wire::times;
 
 /// What all requests of an [`Api`](super::Api) have in common.
 #[derive(Clone, Debug)]
@@ -91,7 +92,7 @@ impl fmt::Debug for Draft {
 
 /// `object` as JSON bytes.
 pub(crate) fn json<T: Serialize>(object: &T) -> serde_json::Result<Vec<u8>> {
-    serde_json::to_vec(object)
+    serde_json::to_vec(object).map(times::encoded)
 }
 
 impl Draft {
@@ -237,7 +238,7 @@ impl Draft {
         }
         draft.repeatable = true;
         draft.form = Some(PatchType::Apply);
-        draft.body = Value::Object(object).to_string().into();
+        draft.body = times::encoded(Value::Object(object).to_string().into_bytes()).into();
         draft
     }
 
@@ -278,7 +279,7 @@ impl Draft {
         match serde_json::to_value(body) {
             Ok(body) => {
                 self.repeatable |= self.verb == Verb::Update && has_version(&body);
-                self.set_json(&body);
+                self.body = times::encoded(body.to_string().into_bytes()).into();
             }
             Err(error) => self.refuse(format!("the body does not become JSON: {error}")),
         }

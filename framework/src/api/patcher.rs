@@ -14,6 +14,7 @@ use super::patch::merge_diff;
 use super::{Api, Patch};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt, Whole};
+use crate::wire::Undecodable;
 
 /// What the API server keeps: a copy in which it differs asks for nothing.
 const SERVER_FIELDS: [&str; 8] = [
@@ -213,7 +214,7 @@ fn take(object: &mut Value, field: &str) -> Value {
 }
 
 fn json<K: Resource>(object: &K) -> Result<Value, Error> {
-    serde_json::to_value(object).map_err(|error| unusable(object, error))
+    serde_json::to_value(object).map_err(|error| unusable(object, Undecodable::of(&error)))
 }
 
 fn with_status<K: Resource>(object: &K, status: Value) -> Result<K, Error> {
@@ -221,10 +222,11 @@ fn with_status<K: Resource>(object: &K, status: Value) -> Result<K, Error> {
     if let Value::Object(value) = &mut value {
         value.insert("status".to_owned(), status);
     }
-    serde_json::from_value(value).map_err(|error| unusable(object, error))
+    K::deserialize(&value)
+        .map_err(|error| unusable(object, Undecodable::explain_value::<K>(&value, &error)))
 }
 
-fn unusable<K: Resource>(object: &K, error: serde_json::Error) -> Error {
+fn unusable<K: Resource>(object: &K, error: Undecodable) -> Error {
     let text = format!("cannot patch \"{}\": it does not become JSON and back", object.key());
     Error::new(ErrorKind::Usage, text).because(error)
 }

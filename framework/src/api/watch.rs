@@ -17,7 +17,7 @@ use super::draft::{Draft, Target};
 use crate::client::{RawEvent, RawWatch};
 use crate::error::{Error, ErrorKind};
 use crate::resource::Resource;
-use crate::wire::EventType;
+use crate::wire::{EventType, Undecodable};
 
 pub use resume::ResumingWatch;
 
@@ -174,8 +174,9 @@ impl<K: Resource> WatchStream<K> {
             EventType::Modified => object().map(WatchEvent::Modified),
             EventType::Deleted => object().map(WatchEvent::Deleted),
             EventType::Bookmark => {
-                let mark: Mark =
-                    serde_json::from_str(text).map_err(|error| self.undecodable(error))?;
+                let mark: Mark = serde_json::from_str(text).map_err(|error| {
+                    self.undecodable(Undecodable::explain::<Mark>(text.as_bytes(), &error))
+                })?;
                 let ended = mark.metadata.annotations.get(INITIAL_EVENTS_END);
                 Ok(WatchEvent::Bookmark {
                     initial_events_end: ended.is_some_and(|value| value == "true"),

@@ -27,6 +27,7 @@ impl Options {
                 flag("health-probe-bind-address", self.health_probe_bind_address.map(switch)),
                 flag("max-concurrent-reconciles", self.max_concurrent_reconciles.map(number)),
                 flag("graceful-shutdown-timeout", self.graceful_shutdown_timeout.map(duration)),
+                self.force_install.then(|| "--force-install".to_owned()),
                 flag("log-level", level),
                 flag("log-format", log_format.map(str::to_owned)),
             ]

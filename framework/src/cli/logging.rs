@@ -1,22 +1,32 @@
 //! Log lines on standard error: short ones for people at a terminal, full ones for files, JSON for
 //! collectors.
 
+mod fields;
+
 use std::fmt;
 use std::io::IsTerminal;
 
-use tracing::field::Field;
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime, Uptime, uptime};
-use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use super::options::{LogFormat, Options};
+use fields::{ForFiles, ForScreens, REASONS};
 
-/// What a person who watches need not see.
-const FOR_MACHINES: [&str; 5] = ["reconcile_id", "path", "verb", "attempts", "code"];
+/// On the first screen every reconcile and every write of a controller has a line. Left out is what comes
+/// by itself: caches that fill, definitions that are there, servers whose addresses are shown apart, and
+/// under `windlass::client::routine` renewals of the lease and Events.
+const FIRST_SCREEN: &str = "info,windlass::controller=debug,windlass::client::call=debug,\
+                            windlass::reflector=warn,windlass::manager::install=warn,\
+                            windlass::manager::http=warn";
+
+/// Says how a reconcile ended, and why it ran.
+const WORKER: &str = "windlass::controller::worker";
 
 /// Starts logging, unless the program has set a subscriber of its own. With `in_detail` every
 /// reconcile and every write has a line.
@@ -26,22 +36,41 @@ pub(super) fn start(options: &Options, in_detail: bool) {
     let builder = EnvFilter::builder().with_default_directive(level.into());
     let told = least.is_some() || std::env::var_os("RUST_LOG").is_some();
     let filter = match in_detail && !told {
-        true => builder.parse_lossy("info,windlass::controller=debug,windlass::client::call=debug"),
+        true => builder.parse_lossy(FIRST_SCREEN),
         false => builder.from_env_lossy(),
     };
-    let terminal = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(terminal && colours());
-    let _ = match options.log.log_format {
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
-        LogFormat::Text if terminal => lines
-            .fmt_fields(debug_fn(write_field))
-            .event_format(ForPeople { since: uptime() })
-            .try_init(),
-        LogFormat::Text => lines.compact().with_target(false).try_init(),
+    let style = match (options.log.log_format, std::io::stderr().is_terminal()) {
+        (LogFormat::Json, _) => Style::Json,
+        (LogFormat::Text, true) => Style::ForPeople { colours: colours() },
+        (LogFormat::Text, false) => Style::Lines,
     };
+    let _ = subscriber(filter, style, std::io::stderr).try_init();
+}
+
+/// What a line looks like.
+#[derive(Clone, Copy, Debug)]
+enum Style {
+    ForPeople { colours: bool },
+    Lines,
+    Json,
+}
+
+fn subscriber<W>(filter: EnvFilter, style: Style, writer: W) -> Box<dyn Subscriber + Send + Sync>
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer);
+    match style {
+        Style::Json => Box::new(lines.with_ansi(false).json().flatten_event(true).finish()),
+        Style::ForPeople { colours } => {
+            let lines = lines.with_ansi(colours).fmt_fields(ForScreens);
+            Box::new(lines.event_format(ForPeople { since: uptime() }).finish())
+        }
+        Style::Lines => {
+            let lines = lines.with_ansi(false).fmt_fields(ForFiles);
+            Box::new(lines.compact().with_target(false).finish())
+        }
+    }
 }
 
 /// Does the environment allow colours?
@@ -49,7 +78,7 @@ pub(super) fn colours() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// `   0.112 apply deployments.apps "home" in "default"   website default/home`
+/// `   0.112 apply deployments.apps "home" in "default"  website default/home`
 struct ForPeople {
     since: Uptime,
 }
@@ -85,17 +114,102 @@ where
             let extensions = span.extensions();
             let fields = extensions.get::<FormattedFields<N>>();
             if let Some(fields) = fields.filter(|_| span.name() == "reconcile") {
-                write!(writer, "  {dim}{fields}{off}")?;
+                let (object, reasons) = fields.split_once(REASONS).unwrap_or((fields, ""));
+                write!(writer, "  {dim}{}", object.trim_end())?;
+                if !reasons.is_empty() && event.metadata().target().starts_with(WORKER) {
+                    write!(writer, " ({})", reasons.trim_end())?;
+                }
+                write!(writer, "{off}")?;
             }
         }
         writeln!(writer)
     }
 }
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::Arc;
 
-fn write_field(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
-    match field.name() {
-        name if FOR_MACHINES.contains(&name) => Ok(()),
-        "message" => write!(writer, "{value:?} "),
-        name => write!(writer, "{name}={value:?} "),
+    use parking_lot::Mutex;
+
+    use super::*;
+
+    #[derive(Clone, Debug, Default)]
+    struct Sink(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Sink {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Text of somebody else, in a message, an error, a value and a span.
+    const FOREIGN: &str = "x\x1b]0;owned\x07\n2026 ERROR forged\r\u{9b}2J\u{202e}";
+
+    fn logged(style: Style) -> String {
+        let sink = Sink::default();
+        let into = sink.clone();
+        let subscriber = subscriber(EnvFilter::new("info"), style, move || into.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            let error: Box<dyn std::error::Error> = FOREIGN.into();
+            let span = tracing::info_span!("reconcile", key = %FOREIGN, quoted = FOREIGN);
+            let _entered = span.enter();
+            tracing::info!(%error, source = &*error, value = FOREIGN, debug = ?FOREIGN, "it says {FOREIGN}");
+        });
+        let bytes = sink.0.lock().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// S11.
+    #[test]
+    fn text_of_others_forges_no_line_and_steers_no_terminal() {
+        for style in [Style::ForPeople { colours: false }, Style::Lines] {
+            let text = logged(style);
+            let line = text.strip_suffix('\n').unwrap();
+            assert!(!line.contains(char::is_control), "{style:?}: {line:?}");
+            assert!(!line.contains('\u{202e}'), "{style:?}: {line:?}");
+            let escaped = r"x\u{1b}]0;owned\u{7}\n2026 ERROR forged\r\u{9b}2J\u{202e}";
+            assert!(line.contains(&format!("it says {escaped}")), "{style:?}: {line}");
+            assert!(line.contains(&format!("error={escaped}")), "{style:?}: {line}");
+            assert!(line.contains(&format!("key={escaped}")), "{style:?}: {line}");
+        }
+    }
+
+    #[test]
+    fn colours_are_the_formats_own() {
+        let text = logged(Style::ForPeople { colours: true });
+        let ours = ["\x1b[2m", "\x1b[1m", "\x1b[0m"];
+        let rest = ours.iter().fold(text, |text, code| text.replace(code, ""));
+        assert!(!rest.trim_end().contains(char::is_control), "{rest:?}");
+    }
+
+    #[test]
+    fn json_has_the_text_as_it_was() {
+        let text = logged(Style::Json);
+        assert_eq!(text.lines().count(), 1, "{text}");
+        let line: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(line["message"], format!("it says {FOREIGN}"));
+        assert_eq!(line["error"], FOREIGN);
+        assert_eq!(line["span"]["key"], FOREIGN);
+    }
+
+    #[test]
+    fn lines_have_level_message_fields_and_those_of_the_span() {
+        let sink = Sink::default();
+        let into = sink.clone();
+        let subscriber = subscriber(EnvFilter::new("info"), Style::Lines, move || into.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            let span = tracing::info_span!("reconcile", key = %"shop/home");
+            let _entered = span.enter();
+            tracing::warn!(attempts = 3, wait = ?std::time::Duration::from_secs(1), name = "n", "again");
+        });
+        let text = String::from_utf8(sink.0.lock().clone()).unwrap();
+        let (_, line) = text.split_once("  WARN ").unwrap();
+        assert_eq!(line, "reconcile: again attempts=3 wait=1s name=\"n\" key=shop/home\n");
     }
 }

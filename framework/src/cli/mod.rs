@@ -19,10 +19,15 @@
 //! ```
 
 mod arguments;
+mod escape;
 mod logging;
 mod options;
+mod package;
 #[cfg(feature = "local")]
 mod quickstart;
+mod sample;
+#[cfg(feature = "local")]
+mod show;
 #[cfg(feature = "local")]
 mod tree;
 
@@ -31,21 +36,26 @@ use std::fmt;
 use std::io::Write;
 use std::process::{ExitCode, Termination};
 
-use clap::Parser;
+use clap::FromArgMatches;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use serde_json::Value;
 
 use crate::client::{Client, ClientConfig};
 use crate::crd::CustomResource;
 use crate::error::{Error, ErrorKind};
 use crate::leader::LeaderElection;
 use crate::manager::{Manager, ManifestOptions, definition_of, exit_code, insist};
-use crate::resource::ResourceInfo;
+use crate::resource::Whole;
+use escape::indented;
 use options::{Command, Election, Options, Switch};
+pub use package::Package;
+use sample::Sample;
 
 type Build = Box<dyn FnOnce(Client) -> Manager>;
 
 /// Runs the command line of the operator that `build` makes of a client.
+///
+/// An [`App`] can do more: it has a [sample](App::sample), and `--version` and `--help` name its
+/// [package](App::package).
 pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
     App::new(build).main()
 }
@@ -54,42 +64,66 @@ pub fn main(build: impl FnOnce(Client) -> Manager + 'static) -> ExitCode {
 #[must_use = "call `main`"]
 pub struct App {
     build: Build,
-    sample: Option<Result<Sample, Error>>,
+    package: Option<Package>,
+    samples: Vec<Result<Sample, Error>>,
+    /// Of kinds that the operator does not install by itself.
+    definitions: Vec<Result<CustomResourceDefinition, Error>>,
 }
 
 impl fmt::Debug for App {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("App").field("sample", &self.sample).finish_non_exhaustive()
+        f.debug_struct("App").field("samples", &self.samples).finish_non_exhaustive()
     }
-}
-
-/// An object to show the operator with.
-#[derive(Debug)]
-#[cfg_attr(not(feature = "local"), allow(dead_code))]
-struct Sample {
-    definition: CustomResourceDefinition,
-    info: ResourceInfo,
-    object: Value,
 }
 
 impl App {
     /// The operator that `build` makes of a client. `build` must not use the client: `manifests`
     /// calls it without a cluster.
     pub fn new(build: impl FnOnce(Client) -> Manager + 'static) -> Self {
-        Self { build: Box::new(build), sample: None }
+        let (samples, definitions) = (Vec::new(), Vec::new());
+        Self { build: Box::new(build), package: None, samples, definitions }
     }
 
-    /// The operator's own kind, and an object of it to start with on the embedded server. Its
-    /// definition is printed with the manifests.
-    pub fn sample<K: CustomResource>(mut self, sample: K) -> Self {
-        self.sample = Some(Sample::of(&sample));
+    /// Name, version and description of the program's package, for `--version` and `--help`. Write
+    /// `.package(windlass::package!())`. Default: both flags name windlass only.
+    pub fn package(mut self, package: Package) -> Self {
+        self.package = Some(package);
+        self
+    }
+
+    /// An object to start with on the embedded server, of any kind: the operator's own, or a Secret that
+    /// it needs. Called again, one more: they are created in the order of the calls, in the namespace
+    /// `default` unless they name one. The quickstart shows the objects of all kinds that the operator
+    /// [installs](Manager::install) with what they own, and waits until the samples of those kinds are
+    /// `Ready`, if the kind has a status.
+    ///
+    /// ```no_run
+    /// # use windlass::{cli::App, client::Client, manager::Manager};
+    /// # use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # fn operator(client: Client) -> Manager { Manager::new(client) }
+    /// # fn example(token: Secret, site: ConfigMap) -> std::process::ExitCode {
+    /// App::new(operator).sample(token).sample(site).main()
+    /// # }
+    /// ```
+    pub fn sample<K: Whole>(mut self, sample: K) -> Self {
+        self.samples.push(Sample::of(&sample));
+        self
+    }
+
+    /// The definition of a kind that the operator does not [install](Manager::install) by itself: it is
+    /// printed with the manifests, and installed on the embedded server.
+    pub fn definition<K: CustomResource>(mut self) -> Self {
+        self.definitions.push(definition_of::<K>());
         self
     }
 
     /// Does what the command line says; errors are printed. The exit code is that of
     /// [`Exit`](crate::manager::Exit) or [`exit_code`].
     pub fn main(self) -> ExitCode {
-        let options = match Options::try_parse() {
+        let parsed = package::command(self.package)
+            .try_get_matches()
+            .and_then(|matches| Options::from_arg_matches(&matches));
+        let options = match parsed {
             Ok(options) => options,
             Err(error) => {
                 let _ = error.print();
@@ -100,10 +134,10 @@ impl App {
         match self.execute(options) {
             Ok(code) => code,
             Err(error) => {
-                let mut text = format!("error: {error}");
+                let mut text = format!("error: {}", indented(&error));
                 let mut cause = error.source();
                 while let Some(source) = cause {
-                    text.push_str(&format!("\n  because: {source}"));
+                    text.push_str(&format!("\n  because: {}", indented(source)));
                     cause = source.source();
                 }
                 let _ = writeln!(std::io::stderr(), "{text}");
@@ -131,7 +165,12 @@ impl App {
             Some(path) => Some(ClientConfig::from_file(path, None)?),
             None => ClientConfig::find()?,
         };
-        let Some(config) = config else { return Box::pin(self.run_without_cluster(options)).await };
+        let Some(mut config) = config else {
+            return Box::pin(self.run_without_cluster(options)).await;
+        };
+        if let Some(policy) = &options.credential_plugins {
+            config = config.with_exec_policy(policy.clone());
+        }
         if options.until_ready {
             let text = "--until-ready shows the sample on the embedded API server, but a cluster is \
                         configured; unset KUBECONFIG, or watch the object with kubectl";
@@ -157,7 +196,9 @@ impl App {
     #[cfg(feature = "local")]
     async fn run_without_cluster(self, options: Options) -> Result<ExitCode, Error> {
         logging::start(&options, true);
-        quickstart::run(self.build, self.sample.transpose()?, &options).await
+        let samples = self.samples.into_iter().collect::<Result<_, _>>()?;
+        let definitions = self.definitions.into_iter().collect::<Result<_, _>>()?;
+        quickstart::run(self.build, (samples, definitions), &options).await
     }
 
     #[cfg(not(feature = "local"))]
@@ -178,8 +219,8 @@ impl App {
             built.name.clone().or_else(|| built.election.as_ref().map(|own| own.name.clone()));
         let had_an_election = built.election.is_some();
         let mut manager = options.apply(built)?;
-        if let Some(sample) = self.sample.transpose()? {
-            manager = manager.describes(sample.definition);
+        for definition in self.definitions {
+            manager = manager.describes(definition?);
         }
         let mut sheet = ManifestOptions::default();
         sheet.namespace.clone_from(&wanted.namespace);
@@ -199,18 +240,6 @@ impl App {
         // A reader that went away (`| head`) is no failure.
         let _ = std::io::stdout().write_all(text.as_bytes());
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-impl Sample {
-    fn of<K: CustomResource>(sample: &K) -> Result<Self, Error> {
-        let usage = |text: &str| Error::new(ErrorKind::Usage, text.to_owned());
-        let info = K::static_info().ok_or_else(|| usage("the sample's kind is not known"))?;
-        let mut object = serde_json::to_value(sample)
-            .map_err(|error| usage("the sample cannot be written as JSON").because(error))?;
-        object["apiVersion"] = info.api_version().into();
-        object["kind"] = info.kind.to_string().into();
-        Ok(Self { definition: definition_of::<K>()?, info, object })
     }
 }
 
@@ -246,6 +275,9 @@ impl Options {
         }
         if let Some(limit) = self.graceful_shutdown_timeout {
             manager = manager.drain(limit);
+        }
+        if self.force_install {
+            manager = manager.force_install();
         }
         let namespaces: Vec<&str> = self
             .watch_namespace

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
+use crate::client::ExecPolicy;
 use crate::controller::MOST_WORKERS;
 use crate::leader::LockKind;
 
@@ -19,9 +20,15 @@ pub(super) struct Options {
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 
-    /// Kubeconfig file; default: KUBECONFIG, the Pod's service account, or ~/.kube/config
+    /// Kubeconfig file; default: KUBECONFIG, the Pod's service account, or, outside of
+    /// Pods, ~/.kube/config
     #[arg(long, global = true, value_name = "FILE")]
     pub(super) kubeconfig: Option<PathBuf>,
+
+    /// Credential plugins of the kubeconfig that may run: all, none, or names and absolute paths of
+    /// programs, separated by commas; default: all, but none in a Pod
+    #[arg(long, global = true, value_name = "PLUGINS", value_parser = plugins)]
+    pub(super) credential_plugins: Option<ExecPolicy>,
 
     /// Requests a second that may be sent at most; without it there is no limit
     #[arg(long, global = true, value_name = "NUMBER", value_parser = positive)]
@@ -51,6 +58,10 @@ pub(super) struct Options {
     /// How long work may take to end once the operator is asked to stop
     #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
     pub(super) graceful_shutdown_timeout: Option<Duration>,
+
+    /// Replace custom resource definitions that others manage too, whatever versions and fields are lost
+    #[arg(long, global = true)]
+    pub(super) force_install: bool,
 
     /// Namespaces to watch, separated by commas; empty means all
     #[arg(long, global = true, value_name = "NAMES", env = "WATCH_NAMESPACE", default_value = "")]
@@ -220,6 +231,20 @@ fn never(text: &str) -> Result<bool, String> {
         _ => Err("metrics are served without TLS, on the loopback interface unless \
                   --metrics-bind-address says otherwise; put a proxy in front of them"
             .to_owned()),
+    }
+}
+
+fn plugins(text: &str) -> Result<ExecPolicy, String> {
+    match text {
+        "all" => Ok(ExecPolicy::AllowAll),
+        "none" => Ok(ExecPolicy::Deny),
+        list => {
+            let programs: Vec<&str> = list.split(',').map(str::trim).collect();
+            match programs.contains(&"") {
+                true => Err("write all, none, or programs separated by commas".to_owned()),
+                false => Ok(ExecPolicy::allow_list(programs)),
+            }
+        }
     }
 }
 

@@ -3,7 +3,8 @@ use clap::CommandFactory;
 use super::*;
 
 fn parse(arguments: &[&str]) -> Result<Options, clap::Error> {
-    Options::try_parse_from(std::iter::once("operator").chain(arguments.iter().copied()))
+    let arguments = std::iter::once("operator").chain(arguments.iter().copied());
+    Options::from_arg_matches(&package::command(None).try_get_matches_from(arguments)?)
 }
 
 #[test]
@@ -13,6 +14,33 @@ fn addresses_are_written_as_controller_runtime_writes_them() {
     assert_eq!(options.health_probe_bind_address, Some(Switch::At("[::]:9090".parse().unwrap())));
     assert_eq!(options.metrics_bind_address, Some(Switch::Off));
     assert!(parse(&["--metrics-bind-address", "nowhere"]).is_err());
+}
+
+#[test]
+fn version_and_help_name_the_programs_package() {
+    let package = Package::new("sites", "1.4.2", "Keeps websites running");
+    let said = |flag: &str| {
+        let matches = package::command(Some(package)).try_get_matches_from(["sites", flag]);
+        let error = matches.unwrap_err();
+        assert!(!error.use_stderr(), "{error}");
+        error.to_string()
+    };
+    let version = said("--version");
+    assert_eq!(version, "sites 1.4.2\n");
+    assert_eq!(said("-V"), version);
+    let help = said("--help");
+    assert!(help.starts_with("Keeps websites running\n"), "{help}");
+    assert!(help.contains("--version"), "{help}");
+}
+
+#[test]
+fn a_program_without_a_package_still_has_a_version() {
+    let matches = package::command(None).try_get_matches_from(["sites", "--version"]);
+    let version = matches.unwrap_err().to_string();
+    assert!(version.starts_with("operator built with windlass "), "{version}");
+    let without_description = package::command(Some(Package::new("sites", "1.0.0", "")));
+    let help = without_description.try_get_matches_from(["sites", "--help"]).unwrap_err();
+    assert!(help.to_string().starts_with("A Kubernetes operator"), "{help}");
 }
 
 #[test]
@@ -91,6 +119,20 @@ fn an_election_is_named_and_timed_as_by_either_family_of_flags() {
 }
 
 #[test]
+fn credential_plugins_are_all_none_or_a_list() {
+    use crate::client::ExecPolicy;
+    let policy = |said: &str| parse(&[&format!("--credential-plugins={said}")]);
+    let said = |said| policy(said).unwrap().credential_plugins.unwrap();
+    assert_eq!(said("all"), ExecPolicy::AllowAll);
+    assert_eq!(said("none"), ExecPolicy::Deny);
+    assert_eq!(said("aws, /opt/login"), ExecPolicy::allow_list(["aws", "/opt/login"]));
+    for wrong in ["", ",", "aws,", " "] {
+        assert!(policy(wrong).is_err(), "{wrong:?}");
+    }
+    assert_eq!(parse(&[]).unwrap().credential_plugins, None);
+}
+
+#[test]
 fn durations_are_written_as_go_writes_them() {
     let timeout = |text: &str| {
         let flag = format!("--graceful-shutdown-timeout={text}");
@@ -110,6 +152,8 @@ fn flags_say_how_much_is_done_at_once_and_for_how_long_it_may_end() {
     let manager = parse(&flags).unwrap().apply(Manager::new(Client::offline())).unwrap();
     assert_eq!(manager.workers, Some(16));
     assert_eq!(manager.drain.as_secs(), 40);
+    assert!(!manager.force_install);
+    assert!(parse(&["--force-install"]).unwrap().apply(manager).unwrap().force_install);
     assert!(parse(&["--max-concurrent-reconciles=0"]).is_err());
     assert!(parse(&["--max-concurrent-reconciles=65537"]).is_err());
     let options = parse(&["--kube-api-qps=20", "--kube-api-burst=30"]).unwrap();
@@ -130,7 +174,7 @@ fn what_zap_understands_is_understood_and_what_is_unsafe_to_ignore_is_refused() 
 }
 
 /// Flags that say how the operator runs, one way each, and those that are no matter of a container.
-const SAID: [&str; 18] = [
+const SAID: [&str; 19] = [
     "--kube-api-qps=20.5",
     "--kube-api-burst=30",
     "--metrics-bind-address=127.0.0.1:9090",
@@ -145,13 +189,15 @@ const SAID: [&str; 18] = [
     "--leader-elect-retry-period=1500ms",
     "--max-concurrent-reconciles=16",
     "--graceful-shutdown-timeout=40s500us",
+    "--force-install",
     "--log-level=debug",
     "--log-format=json",
     "--zap-devel=true",
     "--watch-namespace=a,b",
 ];
-const LOCAL: [&str; 8] = [
+const LOCAL: [&str; 9] = [
     "ask-for-lease",
+    "credential-plugins",
     "help",
     "kubeconfig",
     "metrics-secure",
@@ -227,4 +273,110 @@ fn a_process_that_asks_does_not_lend() {
     assert_eq!(both.unwrap_err().kind(), ErrorKind::Usage);
     let error = parse(&["--ask-for-lease"]).unwrap().arguments().unwrap_err();
     assert!(error.to_string().contains("--lend-lease"), "{error}");
+}
+
+#[cfg(feature = "local")]
+mod samples {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use k8s_openapi::api::core::v1::{Namespace, Secret};
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use serde_json::{from_value, json};
+
+    use super::*;
+    use crate::cli::quickstart;
+    use crate::prelude::*;
+
+    #[derive(CustomResource, Clone, Debug)]
+    #[resource(group = "samples.test.windlass.dev", version = "v1", namespaced)]
+    struct Door {
+        metadata: ObjectMeta,
+        spec: Nothing,
+        status: Option<Status>,
+    }
+
+    #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    struct Nothing {}
+
+    #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    struct Status {
+        conditions: Conditions,
+    }
+
+    /// Opens doors with a key, and counts those that it did not find.
+    #[derive(Controller)]
+    #[controller(for = Door, can(get Secret))]
+    struct Porter(Arc<AtomicUsize>);
+
+    impl Reconciler for Porter {
+        type Object = Door;
+
+        async fn reconcile(&self, _: &Door, cx: &Context<Self>) -> Result {
+            if cx.get_opt::<Secret>("key").await?.is_none() {
+                self.0.fetch_add(1, Ordering::Relaxed);
+                return Ok(Action::requeue_after(Duration::from_millis(10)));
+            }
+            cx.set_condition(met("Ready", "Open", "")).await?;
+            Ok(Action::done())
+        }
+    }
+
+    fn app(missed: &Arc<AtomicUsize>) -> App {
+        let porter = Porter(Arc::clone(missed));
+        App::new(move |client| Manager::new(client).controller(porter).without_signals())
+    }
+
+    fn door() -> Door {
+        let mut door = Door::new("front", Nothing {});
+        door.metadata.namespace = Some("house".to_owned());
+        door
+    }
+
+    async fn run(app: App) -> Result<ExitCode, Error> {
+        let options = parse(&["--until-ready", "--ready-timeout=30s"]).unwrap();
+        let samples = app.samples.into_iter().map(|one| one.unwrap()).collect();
+        let definitions = app.definitions.into_iter().map(|one| one.unwrap()).collect();
+        quickstart::run(app.build, (samples, definitions), &options).await
+    }
+
+    #[tokio::test]
+    async fn samples_of_any_kind_are_created_in_their_order_and_the_own_kind_is_waited_for() {
+        let missed = Arc::default();
+        let house: Namespace = from_value(json!({ "metadata": { "name": "house" } })).unwrap();
+        let key = json!({ "metadata": { "name": "key", "namespace": "house" } });
+        let app = app(&missed).definition::<Door>().sample(house);
+        let app = app.sample(from_value::<Secret>(key).unwrap()).sample(door());
+        assert_eq!(run(app).await.unwrap(), ExitCode::SUCCESS);
+        assert_eq!(missed.load(Ordering::Relaxed), 0, "the key was there before the door");
+    }
+
+    #[tokio::test]
+    async fn a_sample_whose_kind_nobody_defines_is_refused_with_what_to_do() {
+        let app = app(&Arc::default()).sample(door());
+        let refused = run(app).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Usage);
+        assert!(refused.to_string().contains("--until-ready needs an object"), "{refused}");
+        let app = self::app(&Arc::default()).definition::<Door>().sample(door());
+        let refused = run(app).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Usage);
+        for part in ["Door \"front\"", "App::definition", "its namespace"] {
+            assert!(refused.to_string().contains(part), "{part:?} is not in {refused}");
+        }
+    }
+
+    #[test]
+    fn a_sample_without_a_namespace_is_of_the_default_one_and_says_its_type() {
+        let secret: Secret = from_value(json!({ "metadata": { "name": "key" } })).unwrap();
+        let sample = Sample::of(&secret).unwrap();
+        assert_eq!(sample.object.metadata.namespace.as_deref(), Some("default"));
+        assert_eq!(
+            (sample.object.api_version.as_str(), sample.object.kind.as_str()),
+            ("v1", "Secret")
+        );
+        let house: Namespace = from_value(json!({ "metadata": { "name": "house" } })).unwrap();
+        assert_eq!(Sample::of(&house).unwrap().object.metadata.namespace, None);
+    }
 }

@@ -1,99 +1,209 @@
-//! An object and its children with their conditions, as a person would like to see them.
+//! Objects and their children with their conditions, as a person would like to see them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::error::Error;
+use super::escape::escaped;
+use crate::error::{Error, ErrorKind};
 use crate::manager::Running;
 use crate::resource::{DynamicObject, ResourceExt, ResourceInfo};
 
-#[derive(Debug, PartialEq)]
-pub(super) struct Tree {
-    label: String,
-    conditions: Vec<Condition>,
-    children: Vec<Tree>,
+/// Objects of a kind that are looked at, and lines that are printed.
+const MOST_OBJECTS: u32 = 500;
+const MOST_LINES: usize = 40;
+
+type Found = (ResourceInfo, DynamicObject);
+
+/// The objects of some kinds with everything that they own, at one moment.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Forest {
+    trees: Vec<Tree>,
 }
 
 #[derive(Debug, PartialEq)]
+struct Tree {
+    label: String,
+    uid: String,
+    /// What a person would call another state of it.
+    state: State,
+    children: Vec<Tree>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct State {
+    /// Where the kind counts generations, the rest of a version is bookkeeping.
+    version: String,
+    is_leaving: bool,
+    conditions: Vec<Condition>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
 struct Condition {
     kind: String,
     status: String,
     reason: String,
 }
 
-impl Tree {
-    /// `root` and everything that it owns, among the kinds that the operator watches.
-    pub(super) async fn gather(
-        running: &Running,
-        root: &DynamicObject,
-        info: &ResourceInfo,
-    ) -> Result<Self, Error> {
-        let kinds: BTreeSet<ResourceInfo> =
-            running.informers().status().into_iter().map(|informer| informer.info).collect();
-        let mut by_owner: BTreeMap<String, Vec<(ResourceInfo, DynamicObject)>> = BTreeMap::new();
+impl Forest {
+    /// The objects of the kinds `roots` and everything that they own, among the kinds that the operator
+    /// watches.
+    ///
+    /// # Errors
+    /// Those of lists. A kind that is not served has no objects.
+    pub(super) async fn gather(running: &Running, roots: &[ResourceInfo]) -> Result<Self, Error> {
+        let watched = running.informers().status().into_iter().map(|informer| informer.info);
+        let kinds: BTreeSet<ResourceInfo> = watched.chain(roots.iter().cloned()).collect();
+        let mut found = Vec::new();
         for kind in kinds {
-            let list = running.client().dynamic(kind.clone(), root.namespace()).list().await?;
-            for object in list.items {
-                for owner in object.metadata.owner_references.iter().flatten() {
-                    let children = by_owner.entry(owner.uid.clone()).or_default();
-                    children.push((kind.clone(), object.clone()));
-                }
+            let api = running.client().dynamic(kind.clone(), None);
+            match api.list().limit(MOST_OBJECTS).await {
+                Ok(list) => found.extend(list.items.into_iter().map(|one| (kind.clone(), one))),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
             }
         }
-        Ok(Self::grow(root, info, &mut by_owner))
+        Ok(Self::of(found, roots))
     }
 
+    fn of(found: Vec<Found>, roots: &[ResourceInfo]) -> Self {
+        let uids: BTreeSet<String> = found.iter().map(|(_, one)| one.uid().to_owned()).collect();
+        let mut by_owner: BTreeMap<String, Vec<Found>> = BTreeMap::new();
+        let mut tops = Vec::new();
+        for (kind, object) in found {
+            let owners = object.metadata.owner_references.iter().flatten();
+            let owners: Vec<_> = owners.filter(|one| uids.contains(&one.uid)).collect();
+            if owners.is_empty() && roots.contains(&kind) {
+                tops.push((kind, object));
+                continue;
+            }
+            for owner in owners {
+                let children = by_owner.entry(owner.uid.clone()).or_default();
+                children.push((kind.clone(), object.clone()));
+            }
+        }
+        let grow = |(kind, object): &Found| Tree::grow(kind, object, &mut by_owner);
+        Self { trees: tops.iter().map(grow).collect() }
+    }
+
+    /// The trees as text, with colours for a terminal; what is new or has changed since `before` says so.
+    pub(super) fn print(&self, before: Option<&Self>, colours: bool) -> String {
+        let mut known = BTreeMap::new();
+        before.iter().flat_map(|before| &before.trees).for_each(|tree| tree.note(&mut known));
+        let mut ink = Ink { lines: Vec::new(), known, marks: before.is_some(), colours };
+        for tree in &self.trees {
+            tree.print_at(&mut ink, "", "");
+        }
+        for gone in before.iter().flat_map(|before| &before.trees) {
+            if self.trees.iter().all(|tree| tree.uid != gone.uid) {
+                ink.lines.push(format!("{} is gone", gone.label));
+            }
+        }
+        let more = ink.lines.len().saturating_sub(MOST_LINES);
+        ink.lines.truncate(MOST_LINES);
+        let mut text = ink.lines.join("\n");
+        if more > 0 {
+            let _ = write!(text, "\n… and {more} lines more");
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// The page that trees are printed on.
+struct Ink<'a> {
+    lines: Vec<String>,
+    /// What was shown before, by uid.
+    known: BTreeMap<&'a str, &'a State>,
+    marks: bool,
+    colours: bool,
+}
+
+impl Ink<'_> {
+    fn paint(&self, style: &'static str, text: &str) -> String {
+        if self.colours { format!("{style}{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// What a line says about the time since the last look.
+    fn mark(&self, tree: &Tree) -> String {
+        let text = match self.known.get(tree.uid.as_str()) {
+            _ if !self.marks => return String::new(),
+            None => "new",
+            Some(before) if **before != tree.state => "changed",
+            Some(_) => return String::new(),
+        };
+        format!("  {}", self.paint("\x1b[36m", &format!("<- {text}")))
+    }
+}
+
+impl Tree {
     fn grow(
-        object: &DynamicObject,
         info: &ResourceInfo,
-        by_owner: &mut BTreeMap<String, Vec<(ResourceInfo, DynamicObject)>>,
+        object: &DynamicObject,
+        by_owner: &mut BTreeMap<String, Vec<Found>>,
     ) -> Self {
         // Taking the children out ends every cycle.
         let children = by_owner.remove(object.uid()).unwrap_or_default();
+        let place = match object.namespace() {
+            None | Some("default") => String::new(),
+            Some(namespace) => format!(" in {namespace}"),
+        };
         Self {
-            label: format!("{}/{}", info.kind, object.name()),
-            conditions: conditions(object),
+            label: format!("{}/{}{place}", info.kind, object.name()),
+            uid: object.uid().to_owned(),
+            state: State::of(object),
             children: children
                 .iter()
-                .map(|(kind, child)| Self::grow(child, kind, by_owner))
+                .map(|(kind, child)| Self::grow(kind, child, by_owner))
                 .collect(),
         }
     }
 
-    /// The tree as text, with colours for a terminal.
-    pub(super) fn print(&self, colours: bool) -> String {
-        let mut text = String::new();
-        self.print_at(&mut text, "", "", colours);
-        text
+    fn note<'a>(&'a self, known: &mut BTreeMap<&'a str, &'a State>) {
+        known.insert(&self.uid, &self.state);
+        self.children.iter().for_each(|child| child.note(known));
     }
 
-    fn print_at(&self, text: &mut String, lead: &str, below: &str, colours: bool) {
-        let mut conditions = String::new();
-        for condition in &self.conditions {
-            let (on, off) = match (colours, condition.status.as_str()) {
-                (false, _) => ("", ""),
-                (true, "True") => ("\x1b[32m", "\x1b[0m"),
-                (true, "False") => ("\x1b[31m", "\x1b[0m"),
-                (true, _) => ("\x1b[33m", "\x1b[0m"),
+    fn print_at(&self, ink: &mut Ink<'_>, lead: &str, below: &str) {
+        let mut line = format!("{lead}{}", self.label);
+        if self.state.is_leaving {
+            line.push_str("  (being deleted)");
+        }
+        for condition in &self.state.conditions {
+            let style = match condition.status.as_str() {
+                "True" => "\x1b[32m",
+                "False" => "\x1b[31m",
+                _ => "\x1b[33m",
             };
-            let _ = write!(conditions, "  {}={on}{}{off}", condition.kind, condition.status);
+            let _ = write!(line, "  {}={}", condition.kind, ink.paint(style, &condition.status));
             if !condition.reason.is_empty() {
-                let _ = write!(conditions, " ({})", condition.reason);
+                let _ = write!(line, " ({})", condition.reason);
             }
         }
-        let _ = writeln!(text, "{lead}{}{conditions}", self.label);
+        line.push_str(&ink.mark(self));
+        ink.lines.push(line);
         for (index, child) in self.children.iter().enumerate() {
             let last = index + 1 == self.children.len();
             let (branch, under) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-            child.print_at(text, &format!("{below}{branch}"), &format!("{below}{under}"), colours);
+            child.print_at(ink, &format!("{below}{branch}"), &format!("{below}{under}"));
         }
     }
 }
 
+impl State {
+    fn of(object: &DynamicObject) -> Self {
+        let version = match object.generation() {
+            0 => object.metadata.resource_version.clone().unwrap_or_default(),
+            generation => generation.to_string(),
+        };
+        let is_leaving = object.metadata.deletion_timestamp.is_some();
+        Self { version, is_leaving, conditions: conditions(object) }
+    }
+}
+
 fn conditions(object: &DynamicObject) -> Vec<Condition> {
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let text = |value: &Value| escaped(value.as_str().unwrap_or_default());
     let conditions = object.rest.get("status").and_then(|status| status["conditions"].as_array());
     conditions
         .into_iter()
@@ -111,42 +221,89 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::resource::Scope;
 
-    fn object(uid: &str, owner: Option<&str>, status: Value) -> DynamicObject {
-        let owners =
-            owner.map(|uid| json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": uid }]));
-        serde_json::from_value(json!({
-            "metadata": { "name": uid, "uid": uid, "ownerReferences": owners },
-            "status": status,
-        }))
-        .unwrap()
-    }
-
-    #[test]
-    fn a_tree_shows_children_under_their_owner_with_their_conditions() {
-        let info = |kind: &'static str| ResourceInfo {
+    fn info(kind: &'static str) -> ResourceInfo {
+        ResourceInfo {
             group: "".into(),
             version: "v1".into(),
             kind: kind.into(),
             plural: "xs".into(),
-            scope: crate::resource::Scope::Namespaced,
-        };
-        let ready =
-            json!({ "conditions": [{ "type": "Ready", "status": "True", "reason": "Up" }] });
-        let root = object("a", None, ready);
-        let mut by_owner = BTreeMap::from([
-            (
-                "a".to_owned(),
-                vec![
-                    (info("Deployment"), object("b", Some("a"), json!({}))),
-                    (info("Service"), object("c", Some("a"), json!({}))),
-                ],
-            ),
-            ("b".to_owned(), vec![(info("Pod"), object("d", Some("b"), json!({})))]),
+            scope: Scope::Namespaced,
+        }
+    }
+
+    fn object(kind: &'static str, uid: &str, owner: Option<&str>, more: Value) -> Found {
+        let owners =
+            owner.map(|uid| json!([{ "apiVersion": "v1", "kind": "X", "name": "x", "uid": uid }]));
+        let mut metadata = json!({ "name": uid, "uid": uid, "ownerReferences": owners });
+        let version = more["version"].as_str().unwrap_or("1");
+        metadata["resourceVersion"] = version.into();
+        let status = json!({ "conditions": more["conditions"] });
+        let object = json!({ "metadata": metadata, "status": status });
+        (info(kind), serde_json::from_value(object).unwrap())
+    }
+
+    fn site(status: &str) -> Value {
+        json!({ "conditions": [{ "type": "Ready", "status": status, "reason": "Up" }] })
+    }
+
+    fn forest(found: Vec<Found>) -> Forest {
+        Forest::of(found, &[info("Website")])
+    }
+
+    #[test]
+    fn a_tree_shows_children_under_their_owner_with_their_conditions() {
+        let forest = forest(vec![
+            object("Website", "a", None, site("True")),
+            object("Deployment", "b", Some("a"), json!({})),
+            object("Pod", "d", Some("b"), json!({})),
+            object("Service", "c", Some("a"), json!({})),
+            object("Service", "stranger", None, json!({})),
         ]);
-        let tree = Tree::grow(&root, &info("Website"), &mut by_owner);
         let expected = "Website/a  Ready=True (Up)\n├─ Deployment/b\n│  └─ Pod/d\n└─ Service/c\n";
-        assert_eq!(tree.print(false), expected);
-        assert!(tree.print(true).contains("Ready=\x1b[32mTrue\x1b[0m"));
+        assert_eq!(forest.print(None, false), expected);
+        assert!(forest.print(None, true).contains("Ready=\x1b[32mTrue\x1b[0m"));
+    }
+
+    #[test]
+    fn what_is_new_or_has_changed_since_the_last_look_is_marked_and_what_is_gone_is_named() {
+        let child = |version| object("Service", "c", Some("a"), json!({ "version": version }));
+        let before = forest(vec![
+            object("Website", "a", None, site("False")),
+            child("1"),
+            object("Website", "z", None, json!({})),
+        ]);
+        let same = forest(vec![
+            object("Website", "a", None, site("False")),
+            child("1"),
+            object("Website", "z", None, json!({})),
+        ]);
+        assert_eq!(before, same);
+        let after = forest(vec![
+            object("Website", "a", None, site("True")),
+            child("2"),
+            object("Service", "n", Some("a"), json!({})),
+        ]);
+        let expected = "Website/a  Ready=True (Up)  <- changed\n├─ Service/c  <- changed\n└─ Service/n  <- new\nWebsite/z is gone\n";
+        assert_eq!(after.print(Some(&before), false), expected);
+    }
+
+    #[test]
+    fn a_forest_of_many_trees_does_not_fill_the_screen() {
+        let names: Vec<String> = (0..100).map(|number| format!("site-{number}")).collect();
+        let many = names.iter().map(|name| object("Website", name, None, json!({}))).collect();
+        let text = forest(many).print(None, false);
+        assert_eq!(text.lines().count(), MOST_LINES + 1);
+        assert!(text.ends_with("… and 60 lines more\n"), "{text}");
+    }
+
+    #[test]
+    fn objects_that_own_each_other_in_a_circle_end_no_program() {
+        let circle = vec![
+            object("Website", "a", Some("b"), json!({})),
+            object("Website", "b", Some("a"), json!({})),
+        ];
+        assert_eq!(forest(circle).print(None, false), "\n");
     }
 }

@@ -17,6 +17,7 @@ use super::config::ClientConfig;
 use super::connect::Connect;
 use super::defaults::Wishes;
 use super::dial::Dialer;
+use super::header_rules::HeaderRules;
 use super::pool::Pool;
 use super::proxy::Scheme;
 use super::retry::Budgets;
@@ -83,7 +84,9 @@ impl ClientBuilder {
     }
 
     /// Opens connections instead of TCP and TLS; addresses and credentials stay those of the
-    /// [`config`](Self::config), if there is one.
+    /// [`config`](Self::config), if there is one. The address says whether the connections are
+    /// encrypted: for `http://` and another machine no credentials are sent over them, so write
+    /// `https://` when the connector does TLS by itself.
     #[must_use]
     pub fn connector(mut self, connector: Arc<dyn Connect>) -> Self {
         self.connector = Some(connector);
@@ -245,17 +248,20 @@ impl ClientBuilder {
     /// The client. Nothing is sent yet.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`] without a cluster, and when certificates are unusable or credentials
-    /// would be sent in the clear.
+    /// [`ErrorKind::Config`] without a cluster, and when certificates are unusable, credentials
+    /// would be sent in the clear, or a credential plugin may not run.
     pub fn build(mut self) -> Result<Client, Error> {
         self.wishes.read_env(&|name| std::env::var(name).ok());
+        if let Some(config) = &self.config {
+            config.check()?;
+            config.check_exec()?;
+        }
         if let Some(connector) = self.connector.take() {
             return Ok(self.build_over(connector));
         }
         let config = self.config.as_ref().ok_or_else(|| {
             Error::new(ErrorKind::Config, "a client needs a cluster: give it a ClientConfig")
         })?;
-        config.check()?;
         let mut tuning = Tuning::from_env(|name| std::env::var(name).ok());
         tuning.gzip = config.compression();
         let tuning = self.settings.over(tuning);
@@ -310,7 +316,9 @@ impl ClientBuilder {
         let jitter = seams.entropy.fork("client");
         let pool = Pool::new(connector, tuning, seams.clock.clone(), jitter.clone());
         credentials.concern(&pool, tls.clone());
-        let innermost: Stack = BoxCloneSyncService::new(Transport::new(Arc::clone(&pool)));
+        let rules = HeaderRules::of(self.config.as_ref());
+        let transport = Transport::new(Arc::clone(&pool), rules.clone());
+        let innermost: Stack = BoxCloneSyncService::new(transport);
         let stack = self.layers.into_iter().fold(innermost, |inner, wrap| wrap(inner));
         let (server, namespace, headers) = match self.config {
             Some(config) => (config.server, config.namespace, config.headers),
@@ -321,6 +329,8 @@ impl ClientBuilder {
             stack,
             #[cfg(any(test, feature = "ws"))]
             pool,
+            #[cfg(feature = "ws")]
+            rules,
             discovery: Arc::default(),
             credentials,
             rotating: tls.filter(|tls| tls.rotates()),
@@ -347,6 +357,8 @@ impl ClientBuilder {
             bounds,
             dry_run: false,
             is_urgent: false,
+            new_server: None,
+            is_routine: false,
         }
     }
 }

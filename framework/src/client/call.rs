@@ -32,11 +32,16 @@ use crate::metrics::names::{
 };
 use crate::seams::Seams;
 
+/// Where writes are logged that come by themselves: renewals of a lease, Events.
+const ROUTINE: &str = "windlass::client::routine";
+
 /// What all clones of a client share.
 pub(crate) struct Shared {
     pub(super) stack: Stack,
     #[cfg(any(test, feature = "ws"))]
     pub(super) pool: Arc<Pool>,
+    #[cfg(feature = "ws")]
+    pub(super) rules: super::header_rules::HeaderRules,
     pub(super) discovery: Arc<crate::discovery::Cache>,
     pub(super) credentials: Arc<Credentials>,
     /// TLS with a client certificate that is read from files.
@@ -82,8 +87,11 @@ pub(super) async fn send(client: &Client, request: Prepared) -> Result<Response,
         let labels = [request.method.as_str(), client.shared.host.as_str()];
         client.shared.seams.metrics.observe(&REST_SECONDS, &labels, clock.now() - started);
         let answer = answer?;
-        if request.verb.writes() {
-            tracing::debug!(code = answer.status.as_u16(), "{}", request.what);
+        if request.verb.writes() && client.is_routine {
+            tracing::debug!(target: ROUTINE, "{}", request.what);
+        } else if request.verb.writes() {
+            // The code is in the span.
+            tracing::debug!("{}", request.what);
         }
         let (status, headers, body) = (answer.status, answer.headers, answer.read);
         Ok(Response { status, headers, body, what: request.what.clone() })

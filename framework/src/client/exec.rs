@@ -3,8 +3,10 @@
 //! The plugin gets no shell, 60 s and 1 MiB of output; standard input only if its configuration asks
 //! for it and ours is a terminal, and then five minutes, because somebody has to type. Arguments,
 //! environment and output hold credentials, so they never get into an error or a log; its standard
-//! error goes to ours. Absent: a list of plugins that may be run, `client.authentication.k8s.io/v1alpha1`.
+//! error goes to ours. Which plugins may run at all is a [policy](ExecPolicy). Absent:
+//! `client.authentication.k8s.io/v1alpha1`, kubectl's file of preferences (`kuberc`).
 
+mod policy;
 mod run;
 
 use std::fmt;
@@ -12,6 +14,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+pub use policy::ExecPolicy;
 pub(crate) use run::ExecCredential;
 
 use super::secret::Secret;
@@ -61,6 +64,8 @@ pub struct ExecPlugin {
     pub(crate) install_hint: String,
     /// What it is told about the cluster, if it wants to be.
     pub(crate) cluster: Option<ClusterInfo>,
+    /// Whether it may run.
+    pub(crate) policy: ExecPolicy,
     /// Where it is configured, for error texts.
     pub(crate) origin: String,
 }
@@ -87,6 +92,7 @@ impl ExecPlugin {
             extension: Value::Null,
             install_hint: String::new(),
             cluster: None,
+            policy: ExecPolicy::AllowAll,
             origin: String::new(),
         }
     }

@@ -23,7 +23,10 @@ mod exec;
 mod flights;
 mod gate;
 mod gzip;
+mod header_rules;
 mod limit;
+#[cfg_attr(not(feature = "testing"), allow(dead_code, reason = "for code that starts servers"))]
+mod new_server;
 mod payload;
 mod place;
 mod pool;
@@ -48,12 +51,13 @@ pub use backoff::{Backoff, BackoffFactory, BackoffManager, NoBackoff, UrlBackoff
 pub use builder::ClientBuilder;
 pub use config::{ClientConfig, Impersonation};
 pub use connect::{BoxIo, Connect, Io, Opened, Opening};
-pub use exec::{ExecPlugin, InteractiveMode};
+pub use exec::{ExecPlugin, ExecPolicy, InteractiveMode};
 pub(crate) use flights::Flights;
 pub use flights::LetOut;
 pub use gate::WriteGate;
 pub(crate) use gzip::inflate;
 pub use limit::{AlwaysAllow, NeverAllow, Permit, RateLimiter, TokenBucket};
+pub(crate) use new_server::NewServer;
 pub use payload::{BodyReader, RequestBody};
 pub use prepared::{Prepared, Verb};
 pub use request::{Body, Encoded, PatchType, RawEvent, RawWatch, Request};
@@ -90,6 +94,10 @@ pub struct Client {
     dry_run: bool,
     /// Waits neither for the limiter nor for the backoff that other handles share.
     is_urgent: bool,
+    /// Set by the code that started the server.
+    new_server: Option<Arc<NewServer>>,
+    /// Its writes come by themselves, again and again: people look at them only when they look for them.
+    is_routine: bool,
 }
 
 impl Client {
@@ -157,7 +165,29 @@ impl Client {
     /// The same connection; requests wait for no permit of the client's limiter and not for its
     /// backoff. For the few that must not queue behind all others, and pace themselves: elections.
     pub(crate) fn urgent(&self) -> Self {
-        Self { is_urgent: true, ..self.clone() }
+        Self { is_urgent: true, is_routine: true, ..self.clone() }
+    }
+
+    /// The same connection; its writes are logged under `windlass::client::routine`, which the first
+    /// screen leaves out.
+    pub(crate) fn routine(&self) -> Self {
+        Self { is_routine: true, ..self.clone() }
+    }
+
+    /// The field manager of writes that name none.
+    pub(crate) fn manager(&self) -> &str {
+        &self.manager
+    }
+
+    /// The same connection, to a server that this process started.
+    #[cfg(any(test, feature = "local", feature = "testing"))]
+    pub(crate) fn of_new_server(self, server: &Arc<NewServer>) -> Self {
+        Self { new_server: Some(Arc::clone(server)), ..self }
+    }
+
+    /// What is known of elections on its server, when this process started that.
+    pub(crate) fn new_server(&self) -> Option<&NewServer> {
+        self.new_server.as_deref()
     }
 
     /// The same connection; writes carry `manager` as field manager unless they name one.

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 use super::prepared::{Headers, Length};
 use super::warning::{Warning, warnings};
 use crate::error::{Error, ErrorKind};
+use crate::wire::Undecodable;
 
 /// A complete answer. Its `Debug` shows of the body only the length.
 #[derive(Clone)]
@@ -31,6 +32,7 @@ impl Response {
     /// [`ErrorKind::Decode`] when it is not what `T` expects.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
         serde_json::from_slice(&self.body).map_err(|error| {
+            let error = Undecodable::explain::<T>(&self.body, &error);
             let what = &self.what;
             let kind = self.content_type().unwrap_or("no content type");
             let text = format!("cannot {what}: the answer ({kind}) does not decode: {error}");

@@ -304,6 +304,12 @@ mod tests {
     }
 
     #[test]
+    fn a_500_that_asks_to_wait_is_tried_again_where_twice_does_no_harm() {
+        assert!(again(Verb::Apply, true, code(500, Some(1))), "a write that may be repeated");
+        assert!(again(Verb::List, false, code(500, Some(1))), "a read, whatever is said of it");
+    }
+
+    #[test]
     fn g_r3_a_401_refreshes_credentials_once() {
         let mut facts = facts(Verb::Create, false, code(401, None));
         assert_eq!(decide(facts), Decision::Fail(Why::Final));
@@ -321,6 +327,19 @@ mod tests {
         assert!(matches!(decide(facts), Decision::Wait { .. }));
         facts.remaining = Duration::from_secs(30);
         assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(Duration::from_secs(40))));
+    }
+
+    #[test]
+    fn a_wait_of_just_a_minute_is_taken_and_no_answer_waits_past_the_deadline() {
+        let mut facts = facts(Verb::Get, true, code(429, Some(60)));
+        facts.remaining = Duration::from_secs(61);
+        let at_least = MAX_RETRY_AFTER;
+        assert!(matches!(decide(facts), Decision::Wait { at_least: wait, .. } if wait == at_least));
+        facts.remaining = Duration::from_secs(60);
+        assert_eq!(decide(facts), Decision::Fail(Why::WaitTooLong(at_least)));
+        // Who asked for no wait is not told that it is too long: the attempt finds the deadline.
+        (facts.outcome, facts.remaining) = (Outcome::NotSent, Duration::ZERO);
+        assert!(matches!(decide(facts), Decision::Wait { .. }));
     }
 
     #[test]

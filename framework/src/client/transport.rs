@@ -25,6 +25,7 @@ use tower::util::BoxCloneSyncService;
 
 use super::drive::{Driven, Driver};
 use super::gzip;
+use super::header_rules::HeaderRules;
 use super::payload::RequestBody;
 use super::pool::{Http1, Http2, Lease, Pool, Ticket};
 use super::retry::{Outcome, leaves_doubt};
@@ -161,11 +162,12 @@ impl std::error::Error for TransportError {
 #[derive(Clone, Debug)]
 pub(crate) struct Transport {
     pool: Arc<Pool>,
+    rules: HeaderRules,
 }
 
 impl Transport {
-    pub(crate) fn new(pool: Arc<Pool>) -> Self {
-        Self { pool }
+    pub(super) fn new(pool: Arc<Pool>, rules: HeaderRules) -> Self {
+        Self { pool, rules }
     }
 }
 
@@ -180,8 +182,11 @@ impl Service<HttpRequest> for Transport {
 
     fn call(&mut self, mut request: HttpRequest) -> Self::Future {
         let pool = Arc::clone(&self.pool);
+        // Here, because layers may have added some.
+        let checked = self.rules.check(request.headers());
         let decode = gzip::ask(&mut request);
         Box::pin(async move {
+            checked?;
             let answer = exchange(&pool, request).await?;
             Ok(if decode { gzip::decoded(answer) } else { answer })
         })

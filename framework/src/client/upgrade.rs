@@ -71,6 +71,8 @@ impl Client {
         }
         let request = &self.dress(request.clone())?;
         check(request)?;
+        // It passes neither the layers nor the transport, which looks at all other requests.
+        self.shared.rules.check(&request.headers)?;
         let span = tracing::debug_span!("upgrade", url = %request.template());
         let shared = &*self.shared;
         let timeout = request.timeout.unwrap_or(shared.defaults.timeout);

@@ -1,7 +1,8 @@
 //! Remembers what was last applied to which child, so that applying it again costs no request.
 //!
-//! Forgetting is always safe: the next apply is sent and changes nothing. Beside it stands the ledger
-//! of what the view of the children lacks, because both hear of the same children.
+//! Forgetting is always safe: the next apply is sent and changes nothing. Beside it stand the ledger of
+//! what the view of the children lacks, and the parents that lost a child, because all hear of the same
+//! children.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,10 +11,13 @@ use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::expectations::Ledger;
-use crate::resource::{ObjectKey, ResourceInfo};
+use crate::resource::{ObjectKey, Resource, ResourceInfo};
 
 /// Children remembered per parent; those beyond cost a request each time.
 const CHILDREN: usize = 4096;
+/// Parents that lost a child and were not looked up since. A parent leaves when it makes a child anew and
+/// when it is gone; parents beyond are for events of children that a predicate keeps from waking them.
+const BEREAVED: usize = 65_536;
 
 /// A child: its `plural.group` and its key.
 type Child = (String, ObjectKey);
@@ -23,6 +27,15 @@ struct Last {
     intent: u64,
     uid: String,
     resource_version: String,
+    /// What the apply left, as [`content`] has it.
+    content: u64,
+}
+
+/// A child as it was found: its uid and its resourceVersion.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found<'a> {
+    pub(super) uid: &'a str,
+    pub(super) resource_version: &'a str,
 }
 
 /// The last apply to each child, by parent.
@@ -30,33 +43,56 @@ struct Last {
 pub(super) struct Applied {
     parents: Mutex<BTreeMap<ObjectKey, BTreeMap<Child, Last>>>,
     pub(super) ledger: Ledger,
+    bereaved: Mutex<Bereaved>,
+}
+
+/// Parents of which the watch has shown a child end: each with the number of the last such event.
+#[derive(Debug, Default)]
+struct Bereaved {
+    parents: BTreeMap<ObjectKey, u64>,
+    events: u64,
 }
 
 impl Applied {
-    /// Did we apply exactly `intent` to this child, and is it still as that left it?
+    /// Did we apply exactly `intent` to this child, and is it still as that left it? What it holds is asked
+    /// for when its version is another one: a change of its status alone leaves it as it was.
     pub(super) fn stands(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
         intent: u64,
-        (uid, resource_version): (&str, &str),
+        (found, holds): (Found<'_>, impl FnOnce() -> Option<u64>),
     ) -> bool {
-        let parents = self.parents.lock();
-        let last = parents.get(parent).and_then(|children| children.get(&id(child)));
-        last.is_some_and(|last| {
-            last.intent == intent && last.uid == uid && last.resource_version == resource_version
-        })
+        let left = {
+            let parents = self.parents.lock();
+            let last = parents.get(parent).and_then(|children| children.get(&id(child)));
+            match last {
+                Some(last) if last.intent == intent && last.uid == found.uid => {
+                    if last.resource_version == found.resource_version {
+                        return true;
+                    }
+                    last.content
+                }
+                _ => return false,
+            }
+        };
+        let stands = holds() == Some(left);
+        if stands {
+            self.note(parent, child, (intent, left), found);
+        }
+        stands
     }
 
-    /// `intent` was applied, and the answer had this uid and resourceVersion.
+    /// `intent` was applied, and left `content` at this uid and resourceVersion.
     pub(super) fn note(
         &self,
         parent: &ObjectKey,
         child: &(ResourceInfo, ObjectKey),
-        intent: u64,
-        (uid, resource_version): (&str, &str),
+        (intent, content): (u64, u64),
+        Found { uid, resource_version }: Found<'_>,
     ) {
-        let last = Last { intent, uid: uid.into(), resource_version: resource_version.into() };
+        let (uid, resource_version) = (uid.into(), resource_version.into());
+        let last = Last { intent, uid, resource_version, content };
         let mut parents = self.parents.lock();
         let children = parents.entry(parent.clone()).or_default();
         let child = id(child);
@@ -64,6 +100,48 @@ impl Applied {
             children.pop_first();
         }
         children.insert(child, last);
+    }
+
+    /// Was this child applied, and is not known to be gone?
+    pub(super) fn knows(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) -> bool {
+        let parents = self.parents.lock();
+        parents.get(parent).is_some_and(|children| children.contains_key(&id(child)))
+    }
+
+    /// The uid that it had then.
+    pub(super) fn uid_of(
+        &self,
+        parent: &ObjectKey,
+        child: &(ResourceInfo, ObjectKey),
+    ) -> Option<String> {
+        let parents = self.parents.lock();
+        parents.get(parent)?.get(&id(child)).map(|last| last.uid.clone())
+    }
+
+    /// The watch has shown the end of a child: the parent may be gone as well, and the cache not know it.
+    pub(super) fn child_ended(&self, parent: &ObjectKey, child: &(ResourceInfo, ObjectKey)) {
+        let mut bereaved = self.bereaved.lock();
+        bereaved.events += 1;
+        let event = bereaved.events;
+        if bereaved.parents.len() >= BEREAVED && !bereaved.parents.contains_key(parent) {
+            bereaved.parents.pop_first();
+        }
+        bereaved.parents.insert(parent.clone(), event);
+        drop(bereaved);
+        self.forget_child(parent, child);
+    }
+
+    /// The number of the last end of a child of this parent, if that was not looked into.
+    pub(super) fn bereaved(&self, parent: &ObjectKey) -> Option<u64> {
+        self.bereaved.lock().parents.get(parent).copied()
+    }
+
+    /// The parent was found alive by a read that began after the end of that number.
+    pub(super) fn is_alive(&self, parent: &ObjectKey, event: u64) {
+        let mut bereaved = self.bereaved.lock();
+        if bereaved.parents.get(parent) == Some(&event) {
+            bereaved.parents.remove(parent);
+        }
     }
 
     /// The child is gone, or no longer wanted.
@@ -80,6 +158,7 @@ impl Applied {
     /// The parent is gone.
     pub(super) fn forget(&self, parent: &ObjectKey) {
         self.ledger.forget(parent);
+        self.bereaved.lock().parents.remove(parent);
         self.parents.lock().remove(parent);
     }
 }
@@ -95,24 +174,62 @@ pub(super) fn fingerprint(intent: &Value) -> u64 {
     hasher.finish()
 }
 
+/// A hash of what a child holds beside its status and what each write changes. `None` when it does not
+/// become JSON.
+pub(super) fn content<K: Resource>(child: &K) -> Option<u64> {
+    let mut value = serde_json::to_value(child).ok()?;
+    let object = value.as_object_mut()?;
+    object.remove("status");
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        for field in ["managedFields", "resourceVersion", "generation"] {
+            metadata.remove(field);
+        }
+    }
+    Some(fingerprint(&value))
+}
+
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::apps::v1::Deployment;
 
     use super::*;
 
+    fn at<'a>(uid: &'a str, resource_version: &'a str) -> Found<'a> {
+        Found { uid, resource_version }
+    }
+
     #[test]
     fn only_the_same_intent_on_the_same_version_stands() {
         let applied = Applied::default();
         let parent = ObjectKey::new(Some("shop"), "home");
         let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
-        applied.note(&parent, &child, 1, ("u", "7"));
-        assert!(applied.stands(&parent, &child, 1, ("u", "7")));
-        assert!(!applied.stands(&parent, &child, 2, ("u", "7")), "another intent");
-        assert!(!applied.stands(&parent, &child, 1, ("u", "8")), "somebody wrote");
-        assert!(!applied.stands(&parent, &child, 1, ("v", "7")), "another object");
+        applied.note(&parent, &child, (1, 9), at("u", "7"));
+        let stands = |intent, found, holds: Option<u64>| {
+            applied.stands(&parent, &child, intent, (found, || holds))
+        };
+        assert!(stands(1, at("u", "7"), None));
+        assert!(!stands(2, at("u", "7"), Some(9)), "another intent");
+        assert!(!stands(1, at("u", "8"), Some(8)), "somebody wrote");
+        assert!(!stands(1, at("v", "7"), Some(9)), "another object");
+        assert!(stands(1, at("u", "8"), Some(9)), "its status alone moved");
+        assert!(stands(1, at("u", "8"), None), "and is known from then on");
         applied.forget(&parent);
-        assert!(!applied.stands(&parent, &child, 1, ("u", "7")));
+        assert!(!stands(1, at("u", "8"), Some(9)));
+    }
+
+    #[test]
+    fn a_child_that_ends_while_its_parent_is_looked_up_is_looked_into_again() {
+        let applied = Applied::default();
+        let parent = ObjectKey::new(Some("shop"), "home");
+        let child = (ResourceInfo::of::<Deployment>(), ObjectKey::new(Some("shop"), "web"));
+        assert_eq!(applied.bereaved(&parent), None);
+        applied.child_ended(&parent, &child);
+        let first = applied.bereaved(&parent).expect("it lost one");
+        applied.child_ended(&parent, &child);
+        applied.is_alive(&parent, first);
+        let second = applied.bereaved(&parent).expect("it lost another since");
+        applied.is_alive(&parent, second);
+        assert_eq!(applied.bereaved(&parent), None);
     }
 
     #[test]
@@ -123,13 +240,14 @@ mod tests {
             let key = ObjectKey::new(Some("shop"), &format!("web-{n:05}"));
             (ResourceInfo::of::<Deployment>(), key)
         };
-        applied.note(&parent, &child(0), 1, ("u", "7"));
+        applied.note(&parent, &child(0), (1, 9), at("u", "7"));
         applied.forget_child(&parent, &child(0));
         assert!(applied.parents.lock().is_empty());
         for n in 0..=CHILDREN {
-            applied.note(&parent, &child(n), 1, ("u", "7"));
+            applied.note(&parent, &child(n), (1, 9), at("u", "7"));
         }
         assert_eq!(applied.parents.lock()[&parent].len(), CHILDREN);
-        assert!(applied.stands(&parent, &child(CHILDREN), 1, ("u", "7")), "the newest is kept");
+        let newest = (at("u", "7"), || None);
+        assert!(applied.stands(&parent, &child(CHILDREN), 1, newest), "the newest is kept");
     }
 }

@@ -1,12 +1,15 @@
 //! What a reconcile can do and know.
 
 mod access;
+mod apply;
 mod children;
 mod expected;
+mod gone;
 mod patcher;
 mod status;
 
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,6 +19,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
+pub use self::apply::ApplyOwned;
 pub use self::expected::{Expectations, Pending};
 pub use self::patcher::ContextPatcher;
 use self::status::Latest;
@@ -87,6 +91,8 @@ pub struct Context<C: Reconciler> {
     watch: OnceLock<Watch>,
     /// The client for what may outlive the reconcile; made by the first who asks for it.
     lent: OnceLock<Client>,
+    /// Has a read of this reconcile shown that the object is gone, or being deleted?
+    has_ended: AtomicBool,
 }
 
 /// The object that a context is about.
@@ -120,7 +126,8 @@ impl<C: Reconciler> Context<C> {
         let About { begun, object, before } = about;
         let key = begun.key().clone();
         let (latest, watch, lent) = (Mutex::new(None), OnceLock::new(), OnceLock::new());
-        Self { reach, store, object, key, turn, latest, begun, before, watch, lent }
+        let has_ended = AtomicBool::new(false);
+        Self { reach, store, object, key, turn, latest, begun, before, watch, lent, has_ended }
     }
 
     /// The same context about a newer version of the object.

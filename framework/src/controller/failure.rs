@@ -88,20 +88,22 @@ impl Failure {
         self.gave_up
     }
 
+    /// Did the API server answer 404, whatever it was that was missing?
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.errors().any(|error| error.code() == Some(404))
+    }
+
+    /// The framework's errors among its causes, outermost first.
+    fn errors(&self) -> impl Iterator<Item = &Error> {
+        let causes = std::iter::successors(Some(self.cause()), |cause| cause.source());
+        causes.filter_map(|cause| cause.downcast_ref::<Error>())
+    }
+
     /// Did the API server refuse a write because somebody else wrote first? Fields that another
     /// manager owns are something else: trying again does not help there.
     pub(crate) fn lost_a_race(&self) -> bool {
-        let mut cause = Some(self.cause());
-        while let Some(error) = cause {
-            if let Some(error) = error.downcast_ref::<Error>()
-                && error.is_conflict()
-                && error.code() == Some(409)
-            {
-                return !error.is_field_conflict();
-            }
-            cause = error.source();
-        }
-        false
+        let refused = self.errors().find(|error| error.is_conflict() && error.code() == Some(409));
+        refused.is_some_and(|error| !error.is_field_conflict())
     }
 }
 

@@ -56,7 +56,7 @@ pub use action::Action;
 pub use attend::{Attend, Attendance};
 pub use changes::Changes;
 pub use cluster::Cluster;
-pub use context::{Context, ContextPatcher, Expectations, Pending};
+pub use context::{ApplyOwned, Context, ContextPatcher, Expectations, Pending};
 pub use erased::{ControllerRun, ControllerState, ErasedController};
 pub use failure::{Failure, ResultExt};
 pub use giveup::Then;

@@ -194,7 +194,7 @@ fn note<K: Resource>(events: &[Event], parent: &ResourceInfo, applied: &Applied)
         };
         let Some(info) = K::static_info() else { continue };
         if is_gone {
-            applied.forget_child(&owner, &(info.clone(), object.key().clone()));
+            applied.child_ended(&owner, &(info.clone(), object.key().clone()));
         } else {
             applied.ledger.appeared(&owner, &info, object.head().uid());
         }

@@ -57,6 +57,8 @@ enum Stopped {
     Undecodable(Failure),
     Superseded,
     Paused,
+    /// The object is gone, or being deleted, and the cache does not show it yet.
+    Ended(Failure),
 }
 
 impl From<Failure> for Stopped {
@@ -86,6 +88,7 @@ impl<C: Reconciler> Step for ObjectStep<C> {
                 Err(Stopped::Paused) => Outcome::Paused,
                 Err(Stopped::Failed(failure)) => Outcome::Failed(failure),
                 Err(Stopped::Superseded) => Outcome::Superseded,
+                Err(Stopped::Ended(failure)) => Outcome::Ended(failure),
             }
         })
     }
@@ -152,8 +155,10 @@ impl<C: Reconciler> ObjectStep<C> {
                 if let Some(tasks) = &self.tasks {
                     Box::pin(tasks.end(key)).await;
                 }
-                Box::pin(self.terminate(&cx)).await?;
-                Ok(Some(Action::done()))
+                match Box::pin(self.terminate(&cx)).await {
+                    Ok(()) => Ok(Some(Action::done())),
+                    Err(failure) => Err(Box::pin(failed(&cx, failure)).await),
+                }
             }
             Some(finalizer) if !cx.object().has_finalizer(&finalizer.name) => {
                 Box::pin(self.begin(cx, finalizer)).await
@@ -205,7 +210,7 @@ impl<C: Reconciler> ObjectStep<C> {
         let superseded = &self.reach.memory.superseded;
         let key = cx.begun().key();
         let reconcile = self.controller.reconcile(&object, cx);
-        let action = if self.plan.around.drops_superseded && superseded.may_drop(key) {
+        let result = if self.plan.around.drops_superseded && superseded.may_drop(key) {
             tokio::select! {
                 biased;
                 result = reconcile => result,
@@ -216,12 +221,18 @@ impl<C: Reconciler> ObjectStep<C> {
             }
         } else {
             reconcile.await
-        }?;
+        };
+        let action = match result {
+            Ok(action) => action,
+            Err(failure) => return Err(Box::pin(failed(cx, failure)).await),
+        };
         if self.plan.around.drops_superseded {
             superseded.ended(key);
         }
-        if let Some(type_) = &self.plan.around.outcome {
-            Box::pin(cx.tell_success(type_)).await.map_err(Failure::from)?;
+        if let Some(type_) = &self.plan.around.outcome
+            && let Err(error) = Box::pin(cx.tell_success(type_)).await
+        {
+            return Err(Box::pin(failed(cx, error.into())).await);
         }
         if let Some(kept) = &self.kept {
             kept.reconciled(seen.as_ref().unwrap_or(cx.begun()));
@@ -252,7 +263,11 @@ impl<C: Reconciler> ObjectStep<C> {
         {
             report(&self.controller, told.failure, &cx).await?;
         }
-        Ok(outcome?)
+        match outcome.map_err(Failure::from) {
+            // There is nothing left to tell it to.
+            Err(failure) if cx.has_ended(&failure).await => Ok(()),
+            outcome => outcome,
+        }
     }
 
     /// Cleans up and lets the object go, if it waits for us.
@@ -291,6 +306,11 @@ impl<C: Reconciler> ObjectStep<C> {
         }
         Failure::terminal(Error::new(ErrorKind::Decode, text))
     }
+}
+
+/// How a failed reconcile stops: what fails because its object is gone is no failure.
+async fn failed<C: Reconciler>(cx: &Context<C>, failure: Failure) -> Stopped {
+    if cx.has_ended(&failure).await { Stopped::Ended(failure) } else { Stopped::Failed(failure) }
 }
 
 /// The same context with the finalizer on its object; `None` when the object is gone.

@@ -43,6 +43,7 @@ mod duplicates;
 mod endless;
 mod failures;
 mod finalizers;
+mod gone;
 mod lifecycle;
 mod namespaces;
 mod outside;
@@ -53,6 +54,7 @@ mod promises;
 mod slow;
 mod steps;
 mod superseded;
+mod taken;
 mod tasks;
 mod undecodable;
 mod waking;
@@ -115,7 +117,9 @@ impl Reconciler for Sites {
             child.metadata.namespace = Some("elsewhere".into());
             cx.apply_owned(child).await?;
         }
-        cx.apply_owned(child(site.name(), &site.spec.host)).await?;
+        let apply = cx.apply_owned(child(site.name(), &site.spec.host));
+        let apply = if site.spec.host == "adopts" { apply.adopt() } else { apply };
+        apply.await?;
         if site.spec.host == "unready" {
             cx.set_condition(unmet("Ready", "NotYet", &site.spec.host)).await?;
         } else {
@@ -204,7 +208,14 @@ impl World {
 
     /// Running, and not waited for.
     async fn start_only(&self, handle: Arc<dyn ErasedController>) -> Running {
-        let informers = InformerRegistry::new(self.client.clone(), vec![]);
+        self.start_with(handle, InformerRegistry::new(self.client.clone(), vec![])).await
+    }
+
+    async fn start_with(
+        &self,
+        handle: Arc<dyn ErasedController>,
+        informers: InformerRegistry,
+    ) -> Running {
         handle.attach(&informers).expect("it can be wired so");
         let stop = CancellationToken::new();
         tokio::spawn({

@@ -37,6 +37,9 @@ use crate::workqueue::{Work, WorkQueue};
 
 /// The gauges on long work are refreshed this often.
 const TICK: Duration = Duration::from_secs(5);
+/// An object that has ended is looked at again when the cache shows that, and at the latest after this
+/// time: if it was there after all, it is not forgotten.
+const ENDED_LIMIT: Duration = Duration::from_secs(10);
 
 /// What one step came to.
 #[derive(Debug)]
@@ -53,6 +56,8 @@ pub(super) enum Outcome {
     Undecodable(Failure),
     /// Left alone, as its annotation says.
     Paused,
+    /// Not reconciled, because the object is gone, or being deleted: the cache is about to show it.
+    Ended(Failure),
 }
 
 /// A boxed future of a step.
@@ -352,6 +357,10 @@ impl Worker {
                         (Ended::RequeueAfter, Some(delay))
                     }
                 }
+            }
+            Outcome::Ended(failure) => {
+                tracing::debug!(why = %failure, "not reconciled: the object has ended");
+                (Ended::Success, Some(ENDED_LIMIT))
             }
             Outcome::Superseded => {
                 // Neither done nor failed, and there is no need to wait.

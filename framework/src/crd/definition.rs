@@ -83,6 +83,8 @@ pub struct Field {
     pub doc: &'static str,
     /// Its type's schema.
     pub schema: fn(&mut SchemaGenerator) -> Schema,
+    /// Of the status: can its type be read when nothing of it is there? What serde says against it otherwise.
+    pub in_part: Option<fn() -> Result<(), String>>,
 }
 
 /// The definition as a manifest.
@@ -166,6 +168,9 @@ fn root_schema(definition: &Definition, faults: &mut Faults) -> Map<String, Valu
     properties.insert("metadata".to_owned(), json!({ "type": "object" }));
     for field in definition.fields {
         let mut schema = field_schema(field.name, field.schema, faults);
+        if let Some(in_part) = field.in_part {
+            store_in_part(&mut schema, in_part(), faults);
+        }
         if !field.doc.is_empty() {
             schema.insert("description".to_owned(), field.doc.into());
         }
@@ -184,6 +189,38 @@ fn root_schema(definition: &Definition, faults: &mut Faults) -> Map<String, Valu
         root.insert("required".to_owned(), required.into());
     }
     root
+}
+
+/// Any part of a status can be stored: it is written field by field, and the first write is a condition, as a
+/// rule. What is below its fields stays as strict as the types are, since each field is written whole. Nor
+/// are there defaults: what nobody has written is not there.
+fn store_in_part(
+    schema: &mut Map<String, Value>,
+    in_part: Result<(), String>,
+    faults: &mut Faults,
+) {
+    if let Err(why) = in_part {
+        // Without it the type is no struct, and is written whole.
+        if schema.contains_key("required") {
+            faults.add(format!(
+                ".status: a status is stored in part, and its type cannot be read then: {why}; derive `Default` \
+                 for the type, give the field `#[serde(default)]`, or make it an `Option`"
+            ));
+        }
+        return;
+    }
+    schema.remove("required");
+    for key in ["oneOf", "anyOf"] {
+        let demands = |branch: &Value| branch.get("required").is_some();
+        if schema.get(key).and_then(Value::as_array).is_some_and(|all| all.iter().any(demands)) {
+            schema.remove(key);
+        }
+    }
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        for property in properties.values_mut().filter_map(Value::as_object_mut) {
+            property.remove("default");
+        }
+    }
 }
 
 fn column(

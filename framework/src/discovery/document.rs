@@ -11,6 +11,7 @@ use super::catalog::{ApiGroup, ApiResource, ApiVersion, Freshness, Subresource};
 use super::version::by_priority;
 use crate::error::BoxError;
 use crate::resource::{ResourceInfo, Scope};
+use crate::wire::Undecodable;
 
 /// What stands at `/api` or `/apis`.
 #[derive(Debug)]
@@ -41,7 +42,8 @@ struct Document<'a> {
 }
 
 pub(super) fn root(body: &[u8]) -> Result<Root, BoxError> {
-    let document: Document<'_> = serde_json::from_slice(body)?;
+    let document: Document<'_> =
+        serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     match &*document.kind {
         "APIGroupDiscoveryList" => {
             let items = document.items.unwrap_or_default();
@@ -120,6 +122,7 @@ fn aggregated_group(item: &RawValue) -> Option<ApiGroup> {
     let group: WireGroup<'_> = match serde_json::from_str(item.get()) {
         Ok(group) => group,
         Err(error) => {
+            let error = Undecodable::of(&error);
             tracing::warn!(%error, "an API group in the discovery document does not decode");
             return None;
         }
@@ -151,7 +154,11 @@ fn aggregated_version(group: &str, item: &RawValue) -> Option<ApiVersion> {
         }
         Err(error) => {
             let named: OnlyVersion = serde_json::from_str(item.get()).ok()?;
-            failed(group, &named.version, format!("what the server says does not decode: {error}"))
+            failed(
+                group,
+                &named.version,
+                format!("what the server says does not decode: {}", Undecodable::of(&error)),
+            )
         }
     };
     is_segment(&version.name).then_some(version)
@@ -242,6 +249,7 @@ fn legacy_group(item: &RawValue) -> Vec<Named> {
         }
         Ok(_) => Vec::new(),
         Err(error) => {
+            let error = Undecodable::of(&error);
             tracing::warn!(%error, "an API group in the discovery document does not decode");
             Vec::new()
         }
@@ -288,7 +296,7 @@ struct LegacyResource {
 
 /// The document of one group version.
 pub(super) fn group_version(of: &Named, body: &[u8]) -> Result<ApiVersion, BoxError> {
-    let list: LegacyList = serde_json::from_slice(body)?;
+    let list: LegacyList = serde_json::from_slice(body).map_err(|error| Undecodable::of(&error))?;
     if list.kind != "APIResourceList" && list.resources.is_none() {
         return Err(format!("a document of kind {:?} is no APIResourceList", list.kind).into());
     }

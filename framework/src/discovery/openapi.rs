@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::fetch::{TIMEOUT, get};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
+use crate::wire::Undecodable;
 
 /// Which OpenAPI v3 documents an API server has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,7 +87,7 @@ pub(super) async fn document(client: &Client, name: &str) -> Result<Value, Error
 
 fn undecodable(what: &str, error: serde_json::Error) -> Error {
     Error::new(ErrorKind::Decode, format!("cannot {what}: the answer is not JSON of its form"))
-        .because(error)
+        .because(Undecodable::of(&error))
 }
 
 #[cfg(test)]

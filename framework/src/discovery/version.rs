@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::fetch::{TIMEOUT, get};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
+use crate::wire::Undecodable;
 
 /// Sorts `v10` before `v2` before `v1beta1` before `v1alpha2`, and other names by the alphabet after
 /// them: what Kubernetes calls the priority of versions.
@@ -96,7 +97,7 @@ pub(super) async fn fetch(client: &Client) -> Result<ServerVersion, Error> {
     let answer = client.send(get("/version", what, TIMEOUT)).await?;
     let wire: Wire = serde_json::from_slice(&answer.body).map_err(|error| {
         let text = format!("cannot {what}: the answer does not decode");
-        Error::new(ErrorKind::Decode, text).because(error)
+        Error::new(ErrorKind::Decode, text).because(Undecodable::of(&error))
     })?;
     ServerVersion::of(wire).ok_or_else(|| {
         let text = format!("cannot {what}: the answer tells no version; is it an API server?");

@@ -178,6 +178,16 @@ impl Error {
         is_missing.then_some(MissingNamespace { name: Some(&details.name), is_missing })
     }
 
+    /// 404, and the API server says that it is the object of that name that is missing, by the plural or
+    /// the name of its kind: not its namespace, its kind or a path. Of a subresource API servers may say the same when the object is
+    /// there and has none.
+    pub(crate) fn is_missing(&self, kind: [&str; 2], name: &str) -> bool {
+        let Some(details) = self.status().and_then(|status| status.details.as_ref()) else {
+            return false;
+        };
+        self.code() == Some(404) && details.name == name && kind.contains(&details.kind.as_str())
+    }
+
     /// A read at a version that the server has not seen yet (cause `ResourceVersionTooLarge`).
     pub fn is_version_too_large(&self) -> bool {
         self.has_cause("ResourceVersionTooLarge")

@@ -40,6 +40,7 @@ impl EventWriter {
         };
         let instance = shorten(instance, WORD_LIMIT);
         let aggregator = Aggregator::default();
+        let client = client.routine();
         Self { client, controller: controller.to_owned(), instance, receiver, aggregator }
     }
 

@@ -61,6 +61,7 @@ impl Core {
         self.meter.dropped(applied.dropped + merged);
         let now = self.seams.clock.now();
         let took = now.saturating_duration_since(began);
+        self.meter.processed(took);
         if is_slow(took, depth) {
             self.report_slow(took, depth, applied.events.first());
         }
@@ -177,6 +178,40 @@ mod tests {
         drop(turn);
         core.offer(&mut put(&core, "b"));
         assert_eq!((core.store.seen_len(), core.handoff.len()), (0, 2));
+    }
+
+    /// As upstream: one value for each pop, of the time that processing takes and not of the wait before.
+    #[tokio::test]
+    async fn mechanism_33_the_time_that_a_batch_takes_is_measured_once_for_each_batch() {
+        let (registry, core) = idle_core();
+        let metrics = core.meter.metrics().clone();
+        let labels = r#"name="ConfigMap",group="",version="v1",resource="configmaps""#;
+        let measured = |what: &str| -> f64 {
+            let text = metrics.encode();
+            let head = format!("informer_processing_latency_seconds_{what}{{{labels}}} ");
+            let line = text.lines().find_map(|line| line.strip_prefix(&head));
+            line.unwrap_or_else(|| panic!("no {head} in {text}")).parse().expect("a number")
+        };
+        assert_eq!((measured("count"), measured("sum")), (0.0, 0.0));
+        core.offer(&mut put(&core, "a"));
+        assert_eq!(measured("count"), 1.0, "where it was read");
+        let began = Instant::now();
+        core.deliver(put(&core, "b").into_iter().chain(put(&core, "c")).collect(), 0);
+        assert_eq!(measured("count"), 2.0, "a batch of two is one");
+        let sum = measured("sum");
+        assert!(sum > 0.0 && sum < began.elapsed().as_secs_f64() + 60.0, "{sum} s");
+        let text = metrics.encode();
+        let buckets = text
+            .lines()
+            .filter(|line| line.starts_with("informer_processing_latency_seconds_bucket{"));
+        let bounds: Vec<f64> = buckets
+            .filter_map(|line| line.split_once("le=\"")?.1.split_once('"')?.0.parse().ok())
+            .filter(|bound: &f64| bound.is_finite())
+            .collect();
+        assert_eq!(bounds, [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0]);
+        core.end();
+        drop(registry);
+        assert!(!metrics.encode().contains(labels), "an informer that is gone has no series");
     }
 
     /// Upstream traces a pop that takes long while others wait.

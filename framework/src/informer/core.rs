@@ -40,7 +40,7 @@ pub(crate) struct Core {
     pub(super) audience: Audience,
     /// Is a batch in the store that listeners have not been told whole?
     pub(super) is_telling: AtomicBool,
-    /// Has a reflector's task ended that nobody stopped? Its scope is read no more.
+    /// Has a reflector's task ended by a panic? Its scope is read no more.
     pub(super) has_fallen: AtomicBool,
     pub(super) meter: Meter,
     pub(super) seams: Seams,
@@ -104,6 +104,13 @@ impl Core {
             is_awaited: AtomicBool::new(false),
             is_asked: AtomicBool::new(false),
         })
+    }
+
+    /// An answer to a write was older than what is cached: somebody else may have written since, or the
+    /// server's store was set back. The reflectors look.
+    pub(super) fn doubt(&self) {
+        self.scopes.iter().for_each(|scope| scope.status.sign());
+        self.habits.call();
     }
 
     /// Must its first list come, and has not?
@@ -231,7 +238,9 @@ impl Core {
     }
 }
 
-/// Says so when a reflector's task ends and nobody stopped it; the informer is not synced any more.
+/// Says so when a reflector's task ends by a panic; the informer is not synced any more. A reflector
+/// returns only when it is stopped, and its task is dropped only where everything ends at once: with the
+/// operator's task or with the runtime, which drops tasks in any order. So only a panic is news.
 pub(super) struct Fallen {
     core: Arc<Core>,
     scope: usize,
@@ -245,7 +254,7 @@ impl Fallen {
 
 impl Drop for Fallen {
     fn drop(&mut self) {
-        if !self.core.stop.is_cancelled() {
+        if std::thread::panicking() && !self.core.stop.is_cancelled() {
             self.core.has_fallen.store(true, Ordering::SeqCst);
             let why = "its task ended by a panic, of windlass or of what it calls: what is cached gets \
                        old until the informer is made anew; see the log, and restart the process";

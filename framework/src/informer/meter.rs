@@ -1,10 +1,10 @@
-//! The gauges of one informer, looked up once.
+//! The gauges and the histogram of one informer, looked up once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::metrics::{GaugeSeries, Metrics, names};
+use crate::metrics::{GaugeSeries, HistogramSeries, Metrics, names};
 use crate::resource::ResourceInfo;
 use crate::store::Sizes;
 
@@ -51,6 +51,7 @@ pub(super) struct Meter {
     labels: Labels,
     resource: String,
     levels: [GaugeSeries; GAUGES.len()],
+    processing: HistogramSeries,
     _series: Arc<Series>,
     is_over: AtomicBool,
 }
@@ -66,11 +67,13 @@ impl Meter {
             [name, info.group.to_string(), info.version.to_string(), info.plural.to_string()];
         metrics.feeders().enter(series.owner(), &mut labels);
         let levels = GAUGES.map(|gauge| metrics.gauge(gauge, &borrowed(&labels)));
+        let processing = metrics.histogram(&names::INFORMER_PROCESSING_SECONDS, &borrowed(&labels));
         Self {
             metrics: metrics.clone(),
             labels,
             resource: info.group_resource(),
             levels,
+            processing,
             _series: Arc::clone(series),
             is_over: AtomicBool::new(false),
         }
@@ -85,6 +88,11 @@ impl Meter {
             let labels = [self.resource.as_str(), "not_newer"];
             self.metrics.count(&names::INFORMER_DROPPED, &labels, frames);
         }
+    }
+
+    /// A batch took so long, from the queue to the listeners.
+    pub(super) fn processed(&self, took: Duration) {
+        self.processing.observe(took);
     }
 
     pub(super) fn read(&self, reading: &Reading<'_>) {
@@ -115,6 +123,7 @@ impl Meter {
             for gauge in GAUGES {
                 self.metrics.forget(gauge, &borrowed(&self.labels));
             }
+            self.metrics.forget(&names::INFORMER_PROCESSING_SECONDS, &borrowed(&self.labels));
         });
     }
 }

@@ -163,7 +163,9 @@ impl<K: Resource> Informer<K> {
         if skim.resource_version.is_empty() {
             return Err(unusable(&what()));
         }
-        store.wrote(store.object(&skim));
+        if store.wrote(store.object(&skim)) {
+            self.lease.core().doubt();
+        }
         Ok(())
     }
 
@@ -185,8 +187,8 @@ impl<K: Resource> Informer<K> {
         if skim.resource_version.is_empty() || is_another {
             return Err(unusable(&what()));
         }
-        if self.shows_own(skim.namespace.as_deref()) {
-            store.wrote_whole(store.object(&skim));
+        if self.shows_own(skim.namespace.as_deref()) && store.wrote_whole(store.object(&skim)) {
+            self.lease.core().doubt();
         }
         Ok(())
     }

@@ -5,18 +5,20 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, info, warn};
 
 use super::gate::LeaseGate;
 use super::lock::ResourceLock;
-use super::machine::{Answer, Ask, Loss, Machine, Written};
+use super::machine::{Answer, Ask, Loss, Machine};
 use super::news::News;
 use super::reach::Reach;
 use super::settings::{JITTER, LeaderElection};
 use super::term::Term;
+use super::written::Written;
 use crate::client::{Client, Flights};
-use crate::clock::Clock;
+use crate::clock::{Clock, Mark};
 use crate::error::{Error, ErrorKind};
 use crate::metrics::names;
 use crate::seams::Seams;
@@ -31,6 +33,9 @@ pub(super) const LANDING: Duration = Duration::from_secs(2);
 /// that changes all the time costs no more than some requests a second.
 const PROMPT: Duration = Duration::from_millis(200);
 
+/// Beyond the end of a wait, before the attempt that finds it over: timers may be early by their grain.
+const MOMENT: Duration = Duration::from_millis(2);
+
 /// Where an election stands, as this process knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leadership {
@@ -39,6 +44,9 @@ pub enum Leadership {
         /// Identity of the holder.
         holder: Option<String>,
     },
+    /// This process made the lock, holds it, and does not lead yet: the lock may have been deleted while
+    /// its holder hangs, so nothing is written for a lease duration.
+    Holding,
     /// This process leads.
     Leading,
     /// The election is over for this process.
@@ -65,6 +73,8 @@ pub(super) struct Shared {
     pub(super) seams: Seams,
     pub(super) status: watch::Sender<Leadership>,
     reach: Reach,
+    /// While it holds a lock that it made: when it leads.
+    leads_at: Mutex<Option<Instant>>,
 }
 
 impl Elector {
@@ -84,7 +94,16 @@ impl Elector {
         // A renewal that queues behind the requests of reconcilers comes too late; the election has
         // a pace of its own.
         let lock = settings.lock.lock(&client.urgent(), &namespace, &settings.name, &identity);
-        Self::over(settings, lock, seams)
+        let now = seams.clock.mark();
+        let unheld = client.new_server().and_then(|new| new.claim(&namespace, &settings.name, now));
+        let elector = Self::over(settings, lock, seams)?;
+        unheld.into_iter().for_each(|since| elector.is_unheld_since(since));
+        Ok(elector)
+    }
+
+    /// No other process held the lock at `at`: who makes it within a lease duration need not wait.
+    pub(crate) fn is_unheld_since(&self, at: Mark) {
+        self.shared.written.is_unheld_since(at);
     }
 
     /// An election by any lock, held as its [`identity`](ResourceLock::identity). Namespace, identity
@@ -117,6 +136,7 @@ impl Elector {
                 seams,
                 status,
                 reach: Reach::default(),
+                leads_at: Mutex::new(None),
             }),
         })
     }
@@ -141,6 +161,12 @@ impl Elector {
     /// and the API server is away.
     pub(crate) fn unreachable(&self) -> Option<String> {
         self.shared.reach.trouble()
+    }
+
+    /// While it holds a lock that it made: how long until it leads, if nothing comes between.
+    pub(crate) fn leads_in(&self) -> Option<Duration> {
+        let at = (*self.shared.leads_at.lock())?;
+        Some(at.saturating_duration_since(self.clock().now()))
     }
 
     pub(super) fn clock(&self) -> &Clock {
@@ -178,16 +204,22 @@ impl Elector {
                 break;
             }
             if let Some(sent) = machine.held() {
+                *shared.leads_at.lock() = None;
                 return Some(Term::begin(shared, (machine, sent), news, turn));
             }
-            shared.tell(&machine);
+            let wait = machine.wait_left(&shared.seams.clock.mark());
+            shared.tell(&machine, wait);
+            // A wait that is over was followed by an attempt, which failed.
+            let soon = wait.filter(|wait| !wait.is_zero()).map(|wait| wait + MOMENT);
+            let pause = soon.unwrap_or(Duration::MAX).min(shared.pause());
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 () = shared.chance(&machine, &mut news) => {}
-                () = shared.seams.clock.sleep(shared.pause()) => {}
+                () = shared.seams.clock.sleep(pause) => {}
             }
         }
+        shared.leave(&machine);
         shared.withdraw(&mut machine).await;
         shared.status.send_replace(Leadership::Ended);
         None
@@ -334,8 +366,13 @@ impl Shared {
         self.settings.timing.retry_period.mul_f64(stretch)
     }
 
-    /// Publishes the holder that a candidate sees, once per change.
-    fn tell(&self, machine: &Machine) {
+    /// Publishes the holder that a candidate sees, once per change; `wait` is what is left until it leads
+    /// by a lock that it made.
+    fn tell(self: &Arc<Self>, machine: &Machine, wait: Option<Duration>) {
+        *self.leads_at.lock() = wait.map(|wait| self.seams.clock.after(wait));
+        if let Some(wait) = wait {
+            return self.tell_wait(wait);
+        }
         let holder = machine.holder().map(str::to_owned);
         let now = Leadership::Candidate { holder };
         self.status.send_if_modified(|before| {
@@ -348,6 +385,30 @@ impl Shared {
             }
             changed
         });
+    }
+
+    /// Publishes, once, that it waits for a lease duration before it leads.
+    fn tell_wait(self: &Arc<Self>, wait: Duration) {
+        if self.status.send_replace(Leadership::Holding) == Leadership::Holding {
+            return;
+        }
+        let seconds = wait.as_secs_f64().ceil();
+        let why = "made the lock and leads when the wait is over: whoever held one that was deleted may \
+                   write until then";
+        info!(lease = %self.lock.describe(), identity = %self.lock.identity(), ?wait, "{why}");
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            shared.event(&format!("made the lock and leads in {seconds} s")).await;
+        });
+    }
+
+    /// A campaign ends without a term.
+    fn leave(&self, machine: &Machine) {
+        *self.leads_at.lock() = None;
+        if machine.wait_left(&self.seams.clock.mark()).is_some() {
+            let why = "stopped before it led; the lock that it made is left to expire";
+            info!(lease = %self.lock.describe(), "{why}");
+        }
     }
 
     pub(super) fn tell_loss(&self, loss: Option<Loss>) {

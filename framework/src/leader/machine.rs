@@ -5,16 +5,14 @@
 //! period. Everything that decides safety is here, so that a simulation can run it a million times.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
 
 use super::gate::remaining;
-use super::record::{LeaderElectionRecord, ObservedRecord};
+use super::record::{LeaderElectionRecord, ObservedRecord, RELEASED};
 use super::settings::{JITTER, Timing};
+use super::written::{Wait, Written};
 use crate::clock::Mark;
 
 /// A request of an attempt.
@@ -43,39 +41,6 @@ pub(super) enum Answer {
 pub(super) enum Loss {
     Taken(String),
     NotRenewed,
-}
-
-/// Records that this process has sent, over all its campaigns.
-///
-/// A record under our identity need not be ours: a process that was started under the name of
-/// another, which may still be running, must wait like any other candidate. So a record counts as
-/// ours only when it is one of these; one that was forgotten costs a wait, not safety.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Written(Arc<Mutex<VecDeque<Fingerprint>>>);
-
-/// What tells two records of one holder apart, as precisely as a Lease stores it.
-type Fingerprint = (Option<i64>, i64);
-
-impl Written {
-    /// More writes of unknown fate in a row are not remembered.
-    const KEPT: usize = 16;
-
-    fn fingerprint(record: &LeaderElectionRecord) -> Fingerprint {
-        let renewed = record.renewed.map(Timestamp::as_microsecond);
-        (renewed, i64::from(record.transitions))
-    }
-
-    fn add(&self, record: &LeaderElectionRecord) {
-        let mut kept = self.0.lock();
-        if kept.len() == Self::KEPT {
-            kept.pop_front();
-        }
-        kept.push_back(Self::fingerprint(record));
-    }
-
-    fn contains(&self, record: &LeaderElectionRecord) -> bool {
-        self.0.lock().contains(&Self::fingerprint(record))
-    }
 }
 
 /// A candidate that finds so many records of its own in a row, and was told of none that it was stored,
@@ -128,6 +93,10 @@ pub(super) struct Machine {
     in_vain: u8,
     /// The version of the last one.
     found: Option<String>,
+    /// While leading: when the lock was acquired, and the transitions, as they are stored.
+    tenure: Option<(Timestamp, i32)>,
+    /// When the lock was first found missing after the last time that it was seen.
+    missing: Option<Mark>,
 }
 
 impl Machine {
@@ -145,6 +114,8 @@ impl Machine {
             reads: 0,
             in_vain: 0,
             found: None,
+            tenure: None,
+            missing: None,
         }
     }
 
@@ -160,6 +131,17 @@ impl Machine {
     /// The last holder seen; `None` when the Lease was free or has not been seen.
     pub(super) fn holder(&self) -> Option<&str> {
         self.sight.as_ref()?.lease.record.holder.as_deref()
+    }
+
+    /// How long the lock that it holds lets it write nothing yet, because it made the lock; `None` when it
+    /// holds none of that kind.
+    pub(super) fn wait_left(&self, now: &Mark) -> Option<Duration> {
+        let sight = self.sight.as_ref().filter(|_| self.held.is_none())?;
+        if !self.is_ours(&sight.lease.record) || self.missing.is_some() {
+            return None;
+        }
+        let wait = self.written.wait(&sight.lease.record)?.seen(sight.first);
+        Some(wait.left(now).unwrap_or_default())
     }
 
     /// While leading: did somebody ask for the lease to whom it is lent?
@@ -285,12 +267,13 @@ impl Machine {
         let Some(sight) = self.sight.as_ref().filter(|sight| sight.current) else {
             return Some(Ask::Read);
         };
-        if !self.is_ours(&sight.lease.record) {
+        // Whoever finds it released writes at once, and would take a wait that is not over for over.
+        if !self.is_ours(&sight.lease.record) || self.written.wait(&sight.lease.record).is_some() {
             return None;
         }
         let record = LeaderElectionRecord {
             holder: None,
-            duration: Duration::from_secs(1),
+            duration: RELEASED,
             acquired: Some(wall),
             renewed: Some(wall),
             // The hint whose turn it is.
@@ -338,6 +321,11 @@ impl Machine {
     }
 
     fn see(&mut self, lease: ObservedRecord, now: &Mark) {
+        self.missing = None;
+        if self.written.take_unheld(self.timing.lease_duration, now) && self.is_ours(&lease.record)
+        {
+            self.written.set_wait(&lease.record, None);
+        }
         match &mut self.sight {
             Some(sight) if sight.lease.version == lease.version => sight.current = true,
             sight => *sight = Some(Sight { lease, first: *now, current: true }),
@@ -354,6 +342,7 @@ impl Machine {
     fn lose(&mut self, loss: Loss) {
         self.held = None;
         self.failing = None;
+        self.tenure = None;
         self.lost = Some(loss);
     }
 
@@ -380,14 +369,34 @@ impl Machine {
             && !self.is_ours(&sight.lease.record)
         {
             // The store may keep a record in other words.
-            self.written.add(&sight.lease.record);
+            self.written.add(&sight.lease.record, self.written.wait(record));
         }
+        let is_over = self.is_wait_over(now);
         // An answer that took longer than the lease lasts gives nothing; the next attempt renews.
         if remaining(&self.timing, sent, now).is_some() {
-            self.held = Some(*sent);
             (self.failing, self.in_vain) = (None, 0);
+            if is_over {
+                self.held = Some(*sent);
+                let record = self.sight.as_ref().map(|sight| &sight.lease.record);
+                self.tenure = record.and_then(|it| Some((it.acquired?, it.transitions)));
+            }
         }
         None
+    }
+
+    /// A record of ours was stored: may its holder write?
+    fn is_wait_over(&self, now: &Mark) -> bool {
+        let Some(sight) = &self.sight else { return false };
+        let record = &sight.lease.record;
+        let Some(wait) = self.written.wait(record).map(|wait| wait.seen(sight.first)) else {
+            return true;
+        };
+        // A leader that makes its lock again while its validity lasts held it all the time: nobody else
+        // can have waited for long enough meanwhile.
+        let is_led = self.held.is_some_and(|held| remaining(&self.timing, &held, now).is_some());
+        let is_over = is_led || wait.left(now).is_none();
+        self.written.set_wait(record, Some(wait).filter(|_| !is_over));
+        is_over
     }
 
     /// Counts the record that was read if it is one of its own that this process does not hold.
@@ -466,14 +475,18 @@ impl Machine {
         })
     }
 
-    /// The Lease does not exist: make one, unless its last holder may still believe in it.
+    /// The Lease does not exist: make one, unless its last holder is likely to do so. Until its holder may
+    /// write passes a lease duration: whoever held a Lease that was deleted may have renewed it until then,
+    /// whatever this process saw of it.
     fn missing(&mut self, now: &Mark, wall: Timestamp) -> Option<Ask> {
-        if let Some(sight) = &self.sight {
-            let record = &sight.lease.record;
-            let ours_or_free = record.holder.is_none() || self.is_ours(record);
-            if !ours_or_free && !self.unchanged_for_long(sight, now) {
+        let since = *self.missing.get_or_insert(*now);
+        let mut lasts = self.timing.lease_duration;
+        if let Some(Sight { lease: ObservedRecord { record, .. }, .. }) = &self.sight {
+            let is_of_another = record.holder.is_some() && !self.is_ours(record);
+            if is_of_another && since.steady_until(now) < self.timing.retry_period {
                 return None;
             }
+            lasts = lasts.max(record.duration);
         }
         let record = LeaderElectionRecord {
             holder: Some(self.identity.clone()),
@@ -482,19 +495,27 @@ impl Machine {
             renewed: Some(wall),
             ..LeaderElectionRecord::default()
         };
-        self.written.add(&record);
+        self.written.add(&record, Some(Wait::new(lasts)));
         Some(Ask::Create(record))
     }
 
-    /// Did this process write it?
+    /// Did this process write it, whatever became of the time of its renewal?
     fn is_ours(&self, record: &LeaderElectionRecord) -> bool {
-        record.holder.as_deref() == Some(&self.identity) && self.written.contains(record)
+        // Another process of this name would have acquired it.
+        let tenure = record.acquired.map(|acquired| (acquired, record.transitions));
+        let is_edited = self.tenure.is_some() && self.tenure == tenure;
+        let is_known = self.written.contains(record) || is_edited;
+        record.holder.as_deref() == Some(&self.identity) && is_known
     }
 
     /// Seen unchanged for its whole duration, by a clock that does not count the machine's sleep?
     fn unchanged_for_long(&self, sight: &Sight, now: &Mark) -> bool {
         let duration = sight.lease.record.duration.max(self.timing.lease_duration);
         sight.first.steady_until(now) >= duration
+    }
+
+    fn wait(&self) -> Wait {
+        Wait::new(self.timing.lease_duration)
     }
 
     fn take(&self, sight: &Sight, wall: Timestamp) -> Ask {
@@ -510,7 +531,15 @@ impl Machine {
             requested_by: old.requested_by.clone().filter(|_| ours),
             ..old.clone()
         };
-        self.written.add(&record);
+        let wait = match ours {
+            true => self.written.wait(old).map(|wait| wait.seen(sight.first)),
+            // Nobody gave it back: somebody made it, or emptied it.
+            false if old.holder.is_none() && !old.is_released() => Some(self.wait()),
+            false => None,
+        };
+        // What is missing of it is made.
+        let wait = wait.or_else(|| sight.lease.is_partial.then(|| self.wait()));
+        self.written.add(&record, wait);
         Ask::Replace { version: sight.lease.version.clone(), record }
     }
 }

@@ -18,7 +18,12 @@
 //! up may be. The election's own writes (the Lease and its events) are not gated, and neither is what a
 //! command does that was started in a container. [`LeaderElection::fence`] adds a policy for the API server, which refuses what comes
 //! from elsewhere or later. A lease can be [lent](LeaderElection::lend) to who
-//! [asks](LeaderElection::ask) for it. Absent: protection against a person who deletes the Lease of a living leader, sharding.
+//! [asks](LeaderElection::ask) for it.
+//!
+//! Whoever makes the lock keeps it for a lease duration before it leads: the lock may have been deleted
+//! while its holder hangs. Only the first election on a server that this process started itself need not
+//! wait. Absent: protection against other implementations that make a deleted lock and work at once,
+//! sharding.
 
 mod elector;
 mod fence;
@@ -32,6 +37,7 @@ mod record;
 mod run;
 mod settings;
 mod term;
+mod written;
 
 pub use elector::{Elector, Leadership};
 pub(crate) use fence::{Fenced, policy as fence_policy};

@@ -29,6 +29,17 @@ pub struct LeaderElectionRecord {
     pub requested_by: Option<String>,
 }
 
+/// The duration in a record that was given back: client-go's, and ours.
+pub(super) const RELEASED: Duration = Duration::from_secs(1);
+
+impl LeaderElectionRecord {
+    /// Did its last holder give it back? A record that somebody made empty, or emptied by hand, tells
+    /// nothing of a holder that may still be writing.
+    pub(super) fn is_released(&self) -> bool {
+        self.holder.is_none() && self.duration == RELEASED && self.acquired.is_some()
+    }
+}
+
 /// A record and the version that it was seen in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObservedRecord {
@@ -36,4 +47,14 @@ pub struct ObservedRecord {
     pub record: LeaderElectionRecord,
     /// Changes with every write of the record, and only then if the lock can tell.
     pub version: String,
+    /// Is a part of the lock missing, which an update makes? Whoever makes it waits for a lease duration
+    /// before it leads, as after the making of a whole lock: a holder of that part may still be writing.
+    pub is_partial: bool,
+}
+
+impl ObservedRecord {
+    /// A record that is all of its lock.
+    pub fn new(record: LeaderElectionRecord, version: impl Into<String>) -> Self {
+        Self { record, version: version.into(), is_partial: false }
+    }
 }

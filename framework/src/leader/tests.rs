@@ -19,8 +19,10 @@ mod callbacks;
 mod doubts;
 mod following;
 mod lending;
+mod making;
 mod multi;
 mod pace;
+mod renewing;
 
 /// A store in memory that can stop answering.
 #[derive(Debug, Default)]
@@ -54,7 +56,7 @@ impl Memory {
 
     fn put(&self, record: LeaderElectionRecord) -> ObservedRecord {
         let version = self.version.fetch_add(1, Ordering::Relaxed).to_string();
-        let seen = ObservedRecord { record, version };
+        let seen = ObservedRecord::new(record, version);
         *self.stored.lock() = Some(seen.clone());
         self.told.send_replace(Some(seen.clone()));
         seen
@@ -139,11 +141,27 @@ impl ResourceLock for Handle {
 struct Bench {
     store: Arc<Memory>,
     stop: CancellationToken,
+    /// Does the next elector know that nobody has held the lock?
+    is_new: AtomicBool,
 }
 
 impl Bench {
     fn new() -> Self {
-        Self { store: Arc::new(Memory::default()), stop: CancellationToken::new() }
+        let (store, stop) = (Arc::new(Memory::default()), CancellationToken::new());
+        Self { store, stop, is_new: AtomicBool::new(true) }
+    }
+
+    /// A store of which nobody knows whether the lock was held before.
+    fn old() -> Self {
+        Self { is_new: AtomicBool::new(false), ..Self::new() }
+    }
+
+    /// The first elector of a new store knows that it is.
+    fn introduce(&self, elector: Elector, seams: &Seams) -> Elector {
+        if self.is_new.swap(false, Ordering::Relaxed) {
+            elector.is_unheld_since(seams.clock.mark());
+        }
+        elector
     }
 
     fn elector(&self, identity: &str) -> (Elector, Seams) {
@@ -155,7 +173,7 @@ impl Bench {
         let lock = Handle { store: self.store.clone(), identity: identity.to_owned() };
         let elector =
             Elector::over(LeaderElection::new("ops"), Arc::new(lock), seams.clone()).unwrap();
-        (elector, seams)
+        (self.introduce(elector, &seams), seams)
     }
 
     fn foreign(&self, holder: &str) {
@@ -167,6 +185,16 @@ impl Bench {
             transitions: 3,
             ..LeaderElectionRecord::default()
         });
+    }
+}
+
+/// What a holder leaves that gave the lock back.
+fn released() -> LeaderElectionRecord {
+    LeaderElectionRecord {
+        duration: Duration::from_secs(1),
+        acquired: Some(Timestamp::UNIX_EPOCH),
+        renewed: Some(Timestamp::UNIX_EPOCH),
+        ..LeaderElectionRecord::default()
     }
 }
 
@@ -370,7 +398,7 @@ async fn who_is_not_told_of_one_write_tries_again_at_once() {
 #[tokio::test(start_paused = true)]
 async fn a_candidate_whose_writes_are_refused_takes_the_lease_as_soon_as_they_are_not() {
     let bench = Bench::new();
-    bench.store.put(LeaderElectionRecord::default());
+    bench.store.put(released());
     bench.store.refuses.store(true, Ordering::Relaxed);
     let ((ann, _), stop) = (bench.elector("ann"), bench.stop.clone());
     let led = tokio::spawn(async move { ann.campaign(&stop).await.is_some() });

@@ -9,10 +9,12 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use windlass_apiserver::ApiServer;
 
-use crate::client::Client;
+use crate::client::{Client, NewServer};
 use crate::embedded;
 use crate::error::{Error, ErrorKind};
 use crate::seams::Seams;
@@ -34,6 +36,9 @@ impl LocalCluster {
     pub async fn start(name: &str) -> Result<Self, Error> {
         let server = ApiServer::builder().stand_ins(true).start();
         let client = embedded::client(&server, None, "default", Seams::system())?;
+        let new_server = Arc::new(NewServer::default());
+        new_server.open(client.seams().clock.mark());
+        let client = client.of_new_server(&new_server);
         let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await.map_err(|error| {
             let text = "cannot serve the embedded API server on a loopback port";
             Error::new(ErrorKind::Config, text).because(error)
@@ -81,10 +86,18 @@ fn state_path(name: &str) -> PathBuf {
         .map(PathBuf::from)
         .filter(|folder| folder.is_dir())
         .unwrap_or_else(std::env::temp_dir);
-    folder.join(format!("windlass-{name}-{}.kubeconfig", std::process::id()))
+    // Clusters of one process share its id: without the count the second would remove the file of
+    // the first. Relaxed: nothing else is ordered by it.
+    static STARTED: AtomicUsize = AtomicUsize::new(0);
+    let count = match STARTED.fetch_add(1, Ordering::Relaxed) {
+        0 => String::new(),
+        earlier => format!("-{}", earlier + 1),
+    };
+    folder.join(format!("windlass-{name}-{}{count}.kubeconfig", std::process::id()))
 }
 
-/// Writes a new file that nobody else can read; a file that is there already is not followed.
+/// Writes a new file that nobody else can read; a file that is there already is not followed. What
+/// an earlier process with this id left behind is removed.
 fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let _ = std::fs::remove_file(path);
     let mut options = OpenOptions::new();
@@ -97,6 +110,18 @@ fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn two_clusters_of_one_process_and_name_each_keep_their_own_kubeconfig() {
+        let first = LocalCluster::start("twin").await.unwrap();
+        let second = LocalCluster::start("twin").await.unwrap();
+        assert_ne!(first.kubeconfig(), second.kubeconfig());
+        let path = first.kubeconfig().to_owned();
+        drop(first);
+        assert!(!path.exists());
+        let text = std::fs::read_to_string(second.kubeconfig()).unwrap();
+        assert!(text.contains(&second.addr().to_string()), "{text}");
+    }
 
     #[cfg(unix)]
     #[test]

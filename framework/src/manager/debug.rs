@@ -59,6 +59,7 @@ fn leadership(vitals: &Vitals) -> Value {
     let Some(elector) = &vitals.elector else { return Value::Null };
     let (state, holder) = match vitals.leadership() {
         Some(Leadership::Leading) => ("leading", Some(elector.identity().to_owned())),
+        Some(Leadership::Holding) => ("holding", Some(elector.identity().to_owned())),
         Some(Leadership::Candidate { holder }) => ("candidate", holder),
         Some(Leadership::Ended) | None => ("ended", None),
     };

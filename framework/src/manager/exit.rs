@@ -33,7 +33,7 @@ impl Termination for Exit {
     }
 }
 
-/// The exit code of a process that ends with `error`; [`cli::main`](crate::cli) uses it.
+/// The exit code of a process that ends with `error`; `cli::main` (feature `cli`) uses it.
 ///
 /// | code | meaning |
 /// |---|---|

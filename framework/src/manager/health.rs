@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::install::LeftAlone;
 use super::runnable::{Runnable, State as RunState};
 use crate::client::Client;
 use crate::controller::{Cluster, ErasedController};
@@ -62,6 +63,8 @@ pub(super) struct Vitals {
     pub(super) elector: Option<Elector>,
     /// The resources whose definitions it installs.
     pub(super) installs: BTreeSet<String>,
+    /// Definitions of others that it does not replace.
+    pub(super) left_alone: Mutex<Vec<LeftAlone>>,
     /// What the start is still waiting for, before the caches fill.
     pub(super) starting: Mutex<Option<String>>,
     pub(super) gate: Mutex<Option<LeaseGate>>,
@@ -129,6 +132,10 @@ impl Vitals {
         if let Some(waiting) = self.starting.lock().clone() {
             checks.push(failed("start", waiting));
         }
+        // Its versions are served, so what works by it works.
+        for LeftAlone { name, text } in self.left_alone.lock().iter() {
+            checks.push(passed(&format!("definition {name}"), text));
+        }
         for informer in self.registries().into_iter().flat_map(|(_, caches)| caches.status()) {
             let name = format!("cache {}", informer.name);
             checks.push(if informer.synced {
@@ -150,9 +157,18 @@ impl Vitals {
                 }
                 Leadership::Candidate { holder: Some(holder) } => format!("{holder:?} leads"),
                 Leadership::Candidate { holder: None } => "waiting for the lease".to_owned(),
+                Leadership::Holding => {
+                    let left =
+                        self.elector.as_ref().and_then(Elector::leads_in).unwrap_or_default();
+                    let left = left.as_secs_f64().ceil();
+                    format!(
+                        "made the lease and leads in {left} s; whoever held one that was deleted may \
+                         write until then"
+                    )
+                }
                 Leadership::Ended => "ended".to_owned(),
             };
-            let waits = matches!(leadership, Leadership::Candidate { .. });
+            let waits = matches!(leadership, Leadership::Candidate { .. } | Leadership::Holding);
             let elector = self.elector.as_ref().filter(|_| waits);
             // A replica that waits with warm caches is ready, if it could lead.
             checks.push(match elector.and_then(Elector::unreachable) {
@@ -199,19 +215,28 @@ fn failed(name: &str, detail: String) -> Check {
     Check { name: name.to_owned(), ok: false, detail }
 }
 
-/// The probes' shared form: `[+]name ok` and `[-]name failed: why`, then a verdict.
-pub(super) fn print(endpoint: &str, checks: &[Check], verbose: bool) -> (bool, String) {
+/// The probes' shared form: `[+]name ok` and `[-]name failed`, then a verdict. States and reasons, with
+/// the identities and the errors in them, stand behind the names only where `in_detail` says so.
+pub(super) fn print(
+    endpoint: &str,
+    checks: &[Check],
+    verbose: bool,
+    in_detail: bool,
+) -> (bool, String) {
     let ok = checks.iter().all(|check| check.ok);
     if ok && !verbose {
         return (true, "ok".to_owned());
     }
     let mut text = String::new();
     for check in checks {
-        let _ = match (check.ok, check.detail.as_str()) {
-            (true, "") => writeln!(text, "[+]{} ok", check.name),
-            (true, detail) => writeln!(text, "[+]{} ok: {detail}", check.name),
-            (false, detail) => writeln!(text, "[-]{} failed: {detail}", check.name),
+        let (sign, verdict) = if check.ok { ('+', "ok") } else { ('-', "failed") };
+        let detail = match (in_detail, check.ok) {
+            (true, _) => check.detail.as_str(),
+            (false, true) => "",
+            (false, false) => "reason withheld",
         };
+        let colon = if detail.is_empty() { "" } else { ": " };
+        let _ = writeln!(text, "[{sign}]{} {verdict}{colon}{detail}", check.name);
     }
     let verdict = if ok { "passed" } else { "failed" };
     let _ = writeln!(text, "{endpoint} check {verdict}");

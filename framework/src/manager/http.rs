@@ -1,15 +1,28 @@
 //! The servers of probes, metrics and the debug page: small, bounded, HTTP/1.1 only.
+//!
+//! Nobody logs in here, so what is said depends on where a connection comes from. Errors, identities and
+//! the keys of objects are for those who came over the loopback interface, at both ends: a process of
+//! this machine or Pod, `kubectl port-forward`, `kubectl exec`. That is read from the connection's own
+//! two addresses and not from the listener's, because probes listen on every interface; both must be
+//! loopback, because a sidecar may hand the network's connections on from one (but to the Pod's own
+//! address), and a node may be set up to route the network to the other.
+//!
+//! A browser of this machine comes over loopback, too, on behalf of any page: a page's name may be
+//! pointed at 127.0.0.1 ("DNS rebinding"), and then the page may read the answer. It can do nothing
+//! about the `Host` header, which has that name. So over loopback the debug page, the metrics and the
+//! details of probes are for those who ask by an IP address or by `localhost`.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
+use http::header::{ALLOW, CONTENT_TYPE, HOST, RETRY_AFTER};
+use http::uri::Authority;
 use http::{HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -18,11 +31,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use percent_encoding::percent_decode_str;
 use socket2::{Domain, Socket, Type};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 use tracing::warn;
 
 use super::debug;
-use super::health::{SharedVitals, Vitals, chosen, print};
+use super::health::{Check, SharedVitals, Vitals, chosen, print};
 use super::process;
 use crate::client::Io;
 use crate::clock::Clock;
@@ -32,6 +46,10 @@ use crate::metrics::Metrics;
 /// Connections served at once. One more ends the one that has kept its request to itself for longest; when
 /// all of them are being answered, it waits.
 const CONNECTIONS: usize = 64;
+/// Connections that may be answered with metrics or the debug page at once; one more is refused. Those
+/// answers are long, and a client that does not read one keeps its connection, and us the answer, for
+/// [`LIFETIME`]. Answers to probes fit into the kernel's buffers, so the other places are theirs.
+const READERS: usize = 8;
 /// A client that takes longer to send its request line and headers is cut off.
 const HEADERS: Duration = Duration::from_secs(5);
 /// A connection lives so long at most, so that idle ones cannot starve a probe.
@@ -99,17 +117,58 @@ pub(super) fn is_one(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() == other.port() && (one.ip() == other.ip() || is_everywhere)
 }
 
+/// What is known of a connection while it is served.
+#[derive(Clone, Debug)]
+pub(super) struct Visit {
+    /// Did it come over the loopback interface?
+    pub(super) is_local: bool,
+    /// Has its request been read?
+    is_asked: Arc<AtomicBool>,
+    /// Places for readers of long answers.
+    readers: Arc<Semaphore>,
+    /// Its place among them, until it is closed.
+    place: Arc<OnceLock<OwnedSemaphorePermit>>,
+}
+
+impl Visit {
+    pub(super) fn new(is_local: bool, readers: &Arc<Semaphore>) -> Self {
+        let readers = Arc::clone(readers);
+        Self { is_local, is_asked: Arc::default(), readers, place: Arc::default() }
+    }
+
+    /// Takes a place for a long answer, if there is one.
+    fn takes_place(&self) -> bool {
+        let free = Arc::clone(&self.readers).try_acquire_owned();
+        free.is_ok_and(|place| self.place.set(place).is_ok())
+    }
+}
+
+pub(super) fn places() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(READERS))
+}
+
+/// Did it come over the loopback interface, at both ends?
+fn is_local(stream: &TcpStream) -> bool {
+    let is_loopback = |end: io::Result<SocketAddr>| {
+        // An IPv4 address has another form where a socket takes both.
+        end.is_ok_and(|end| end.ip().to_canonical().is_loopback())
+    };
+    is_loopback(stream.peer_addr()) && is_loopback(stream.local_addr())
+}
+
 /// Serves connections for ever.
 ///
 /// # Cancel safety
 /// Dropping it closes the listener and every connection.
 pub(super) async fn serve(listener: TcpListener, endpoints: Endpoints) {
     let mut connections = Connections::default();
+    let places = places();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
                 connections.make_room().await;
-                connections.add(stream, &endpoints);
+                let visit = Visit::new(is_local(&stream), &places);
+                connections.add(stream, &endpoints, visit);
                 // It is looked at before it could have to go for another.
                 tokio::task::yield_now().await;
             }
@@ -153,19 +212,21 @@ impl Connections {
         }
     }
 
-    fn add(&mut self, stream: TcpStream, endpoints: &Endpoints) {
-        let is_asked = Arc::new(AtomicBool::new(false));
-        let task = self.tasks.spawn(converse(stream, endpoints.clone(), is_asked.clone()));
+    fn add(&mut self, stream: TcpStream, endpoints: &Endpoints, visit: Visit) {
+        let is_asked = Arc::clone(&visit.is_asked);
+        let task = self.tasks.spawn(converse(stream, endpoints.clone(), visit));
         self.open.push_back(Connection { task, is_asked });
     }
 }
 
-/// Serves one connection; `is_asked` becomes true when its request has been read.
-pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, is_asked: Arc<AtomicBool>) {
+/// Serves one connection.
+pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, visit: Visit) {
     let clock = endpoints.clock.clone();
+    // Kept here, its place is given up when the connection is closed, not when its answer is ready.
+    let asking = visit.clone();
     let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-        is_asked.store(true, Ordering::Relaxed);
-        let answer = endpoints.answer(request.method(), request.uri());
+        asking.is_asked.store(true, Ordering::Relaxed);
+        let answer = endpoints.answer(&request, &asking);
         async move { Ok::<_, Infallible>(answer) }
     });
     let connection = http1::Builder::new()
@@ -178,10 +239,12 @@ pub(super) async fn converse(stream: impl Io, endpoints: Endpoints, is_asked: Ar
     if let Some(Err(error)) = clock.within(LIFETIME, connection).await {
         tracing::debug!(%error, "a probe connection ended early");
     }
+    drop(visit);
 }
 
 impl Endpoints {
-    fn answer(&self, method: &Method, uri: &Uri) -> Answer {
+    fn answer<B>(&self, request: &http::Request<B>, visit: &Visit) -> Answer {
+        let (method, uri) = (request.method(), request.uri());
         if method != Method::GET && method != Method::HEAD {
             let mut answer = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned());
             answer.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
@@ -192,21 +255,59 @@ impl Endpoints {
             Some((endpoint, check)) => (endpoint.to_owned(), Some(check.to_owned())),
             None => (path.trim_start_matches('/').to_owned(), None),
         };
+        let in_detail = visit.is_local && is_by_address(request);
+        let probe = |endpoint, checks| probe(endpoint, checks, only.as_deref(), uri, in_detail);
         match (endpoint.as_str(), &self.metrics) {
-            ("healthz" | "livez", _) if self.probes => {
-                probe("healthz", self.vitals.alive(), only.as_deref(), uri)
+            ("healthz" | "livez", _) if self.probes => probe("healthz", self.vitals.alive()),
+            ("readyz", _) if self.probes => probe("readyz", self.vitals.ready().checks),
+            ("metrics", Some(metrics)) if only.is_none() => {
+                long(visit, in_detail, || exposition(metrics))
             }
-            ("readyz", _) if self.probes => {
-                probe("readyz", self.vitals.ready().checks, only.as_deref(), uri)
+            ("debug", _) if self.debug && only.is_none() => {
+                long(visit, in_detail, || inside(&self.vitals, uri))
             }
-            ("metrics", Some(metrics)) if only.is_none() => exposition(metrics),
-            ("debug", _) if self.debug && only.is_none() => inside(&self.vitals, uri),
             _ => text(StatusCode::NOT_FOUND, format!("nothing is served at {path}\n")),
         }
     }
 }
 
-fn probe(endpoint: &str, checks: Vec<super::Check>, only: Option<&str>, uri: &Uri) -> Answer {
+/// An answer that may be long, if the connection may have one.
+fn long(visit: &Visit, in_detail: bool, answer: impl FnOnce() -> Answer) -> Answer {
+    if visit.is_local && !in_detail {
+        let why = "over the loopback interface, ask by an IP address or by `localhost`: a web page can \
+                   have its own name point here\n";
+        return text(StatusCode::FORBIDDEN, why.to_owned());
+    }
+    if visit.takes_place() {
+        return answer();
+    }
+    let why = format!("{READERS} clients are being answered, which is the most; try again\n");
+    let mut busy = text(StatusCode::SERVICE_UNAVAILABLE, why);
+    busy.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    busy
+}
+
+/// Does the request name the server by an IP address or `localhost`, wherever it names it?
+fn is_by_address<B>(request: &http::Request<B>) -> bool {
+    let is_address = |authority: &Authority| {
+        let host = authority.host();
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok()
+    };
+    let mut hosts = request.headers().get_all(HOST).iter().peekable();
+    hosts.peek().is_some()
+        && hosts
+            .all(|host| Authority::try_from(host.as_bytes()).is_ok_and(|host| is_address(&host)))
+        && request.uri().authority().is_none_or(is_address)
+}
+
+fn probe(
+    endpoint: &str,
+    checks: Vec<Check>,
+    only: Option<&str>,
+    uri: &Uri,
+    in_detail: bool,
+) -> Answer {
     let only = only.filter(|only| !only.is_empty());
     let parameters = parameters(uri);
     let verbose = parameters.iter().any(|(key, value)| key == "verbose" && value != "false");
@@ -219,7 +320,7 @@ fn probe(endpoint: &str, checks: Vec<super::Check>, only: Option<&str>, uri: &Ur
     if let (Some(only), true) = (only, checks.is_empty()) {
         return text(StatusCode::NOT_FOUND, format!("{endpoint} has no check {only:?}\n"));
     }
-    let (ok, body) = print(endpoint, &checks, verbose);
+    let (ok, body) = print(endpoint, &checks, verbose, in_detail);
     text(if ok { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body)
 }
 

@@ -4,6 +4,9 @@
 //! version of the program wrote: a process of the old version that starts once more, in the middle of
 //! a roll-out, would take away fields that the new one uses, and the API server would prune them from
 //! every object that is written. Definitions carry their program's version in an annotation for that.
+//!
+//! One that others manage too (`foreign.rs`) is only replaced where nothing of it is lost. Otherwise it
+//! stays, and the program works by it if its versions are served.
 
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -14,6 +17,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 use serde_json::{Map, Value};
 use tracing::{debug, info, warn};
 
+use super::foreign;
 use super::manifests::plain_numbers;
 use super::version;
 use crate::api::Api;
@@ -41,23 +45,46 @@ pub(crate) fn definition_of<K: CustomResource>() -> Result<CustomResourceDefinit
     Ok(definition)
 }
 
+/// A definition of others that was not replaced, though this program's own differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LeftAlone {
+    /// Its name.
+    pub(crate) name: String,
+    /// The losses, the fields that this program misses, and the remedy.
+    pub(crate) text: String,
+}
+
+/// Findings of a replica that writes nothing.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    /// Are the kinds of all definitions served, in every version that they have?
+    pub(super) are_served: bool,
+    pub(super) left_alone: Vec<LeftAlone>,
+}
+
 /// Are the kinds of all definitions served, in every version that they have? Writes nothing, but tries out what the
 /// leader would write: a version whose definition is refused must not take the place of one that works.
 /// An API server that cannot be asked counts as one that serves none.
 ///
 /// # Errors
-/// The definitions may not be read, and are not known to be served; the API server would refuse one.
-pub(super) async fn are_served(
+/// The definitions may not be read, and are not known to be served; the API server would refuse one; one is not
+/// this program's, would lose something, and does not serve the versions that this program needs.
+pub(super) async fn look(
     client: &Client,
     definitions: &[CustomResourceDefinition],
-) -> Result<bool, Error> {
+    force: bool,
+) -> Result<Look, Error> {
     let api: Api<CustomResourceDefinition> = client.all();
-    let mut are_served = true;
+    let mut look = Look { are_served: true, ..Look::default() };
     for definition in definitions {
         match api.get_opt(definition.name()).await {
             Ok(stored) => {
-                try_out(&api, definition, stored.as_ref()).await?;
-                are_served &= stored.is_some_and(|stored| {
+                match stored.as_ref().map(|stored| plan(client, definition, stored, force)) {
+                    Some(Plan::Keep(left_alone)) => look.left_alone.extend(left_alone),
+                    Some(Plan::Refuse(error)) => return Err(error),
+                    Some(Plan::Write) | None => try_out(&api, definition).await?,
+                }
+                look.are_served &= stored.is_some_and(|stored| {
                     matches!(served(&stored), Ok(true)) && has_versions_of(definition, &stored)
                 });
             }
@@ -68,22 +95,18 @@ pub(super) async fn are_served(
             }
             Err(error) => {
                 debug!(definition = definition.name(), error = ?error, "cannot look at it");
-                return Ok(false);
+                return Ok(Look { are_served: false, ..look });
             }
         }
     }
-    Ok(are_served)
+    Ok(look)
 }
 
 /// Has the API server check the definition that a leader would write, without storing it.
 async fn try_out(
     api: &Api<CustomResourceDefinition>,
     own: &CustomResourceDefinition,
-    stored: Option<&CustomResourceDefinition>,
 ) -> Result<(), Error> {
-    if stored.is_some_and(|stored| is_newer(stored, own) || is_same(own, stored)) {
-        return Ok(());
-    }
     match api.apply(own.name(), own).force().dry_run().await {
         Err(error) if matches!(error.kind(), ErrorKind::Invalid | ErrorKind::BadRequest) => {
             Err(refused(own.name(), error))
@@ -98,22 +121,24 @@ async fn try_out(
 }
 
 /// Applies the definitions that are not there as they should be, and waits until every one is
-/// established.
+/// established. Returns those of others that were left alone; with `force` none is.
 ///
 /// # Errors
-/// What the API server says against a definition at once; anything else after a minute.
+/// What the API server says against a definition at once, and a definition of others that stays and does not serve
+/// the versions that this program needs; anything else after a minute.
 pub(crate) async fn install_all(
     client: &Client,
     definitions: &[CustomResourceDefinition],
-) -> Result<(), Error> {
-    let api: Api<CustomResourceDefinition> = client.all();
+    force: bool,
+) -> Result<Vec<LeftAlone>, Error> {
     let clock = &client.seams().clock;
     let mut last = None;
     let work = Box::pin(async {
+        let mut left_alone = Vec::new();
         for definition in definitions {
-            install(client, &api, definition, &mut last).await?;
+            left_alone.extend(install(client, definition, force, &mut last).await?);
         }
-        Ok(())
+        Ok(left_alone)
     });
     let outcome = clock.within(LIMIT, work).await;
     outcome.unwrap_or_else(|| {
@@ -133,25 +158,27 @@ pub(crate) async fn install_all(
 
 async fn install(
     client: &Client,
-    api: &Api<CustomResourceDefinition>,
     definition: &CustomResourceDefinition,
+    force: bool,
     last: &mut Option<Error>,
-) -> Result<(), Error> {
+) -> Result<Option<LeftAlone>, Error> {
+    let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
     let mut pause = FIRST_PAUSE;
     // Once it was found or made right, only its conditions are waited for.
-    let mut is_right = false;
+    let mut found = None;
     loop {
-        let step = match is_right {
-            true => api.get(name).await,
-            false => make_right(api, definition).await,
+        let step = match found.take() {
+            Some(left_alone) => api.get(name).await.map(|stored| (stored, left_alone)),
+            None => make_right(client, definition, force).await,
         };
         match step {
-            Ok(stored) if served(&stored)? => {
+            Ok((stored, left_alone)) if served(&stored)? => {
                 info!(definition = name, "custom resource definition is served");
-                return Ok(());
+                return Ok(left_alone);
             }
-            Ok(_) => is_right = true,
+            Ok((_, left_alone)) => found = Some(left_alone),
+            Err(error) if error.kind() == ErrorKind::Config => return Err(error),
             Err(error) if worth_retrying(error.kind()) => {
                 if last.is_none() {
                     warn!(definition = name, error = ?error, "not installed yet; trying again");
@@ -163,7 +190,7 @@ async fn install(
                     && is_known_without(client, definition).await =>
             {
                 info!(definition = name, "served; this process may not read or write it");
-                return Ok(());
+                return Ok(None);
             }
             Err(error) => return Err(refused(name, error)),
         }
@@ -174,24 +201,100 @@ async fn install(
 
 /// What is stored, after writing the definition if that is needed.
 async fn make_right(
-    api: &Api<CustomResourceDefinition>,
+    client: &Client,
     definition: &CustomResourceDefinition,
-) -> Result<CustomResourceDefinition, Error> {
+    force: bool,
+) -> Result<(CustomResourceDefinition, Option<LeftAlone>), Error> {
+    let api: Api<CustomResourceDefinition> = client.all();
     let name = definition.name();
-    let stored = api.get_opt(name).await?;
-    match stored {
-        Some(stored) if is_newer(&stored, definition) => {
-            warn!(
-                definition = name,
-                stored = version_of(&stored),
-                own = version_of(definition),
-                "a newer version of this program installed the definition: it is left as it is"
-            );
-            Ok(stored)
-        }
-        Some(stored) if is_same(definition, &stored) => Ok(stored),
-        _ => api.apply(name, definition).force().await,
+    let Some(stored) = api.get_opt(name).await? else {
+        // Another manager may make it at the same moment: that is a conflict, and compared then.
+        let made =
+            if force { api.apply(name, definition).force() } else { api.apply(name, definition) };
+        return Ok((made.await?, None));
+    };
+    if is_newer(&stored, definition) {
+        warn!(
+            definition = name,
+            stored = version_of(&stored),
+            own = version_of(definition),
+            "a newer version of this program installed the definition: it is left as it is"
+        );
     }
+    match plan(client, definition, &stored, force) {
+        Plan::Refuse(error) => Err(error),
+        Plan::Keep(left_alone) => {
+            if let Some(LeftAlone { text, .. }) = &left_alone {
+                warn!(definition = name, "{text}");
+            }
+            Ok((stored, left_alone))
+        }
+        Plan::Write => {
+            // What is replaced is what was compared.
+            let mut own = definition.clone();
+            own.metadata.resource_version.clone_from(&stored.metadata.resource_version);
+            Ok((api.apply(name, &own).force().await?, None))
+        }
+    }
+}
+
+/// The next step with a definition that is stored.
+enum Plan {
+    /// It is as it should be, or stays all the same.
+    Keep(Option<LeftAlone>),
+    /// The own one takes its place.
+    Write,
+    /// Neither is possible.
+    Refuse(Error),
+}
+
+fn plan(
+    client: &Client,
+    own: &CustomResourceDefinition,
+    stored: &CustomResourceDefinition,
+    force: bool,
+) -> Plan {
+    if is_newer(stored, own) || is_same(own, stored) {
+        return Plan::Keep(None);
+    }
+    let is_unmarked = version_of(own).is_some() && version_of(stored).is_none();
+    if force || !(is_unmarked || foreign::is_managed_by_others(stored, client.manager())) {
+        return Plan::Write;
+    }
+    let losses = foreign::lost(own, stored);
+    if losses.is_empty() { Plan::Write } else { objection(own, stored, &losses) }
+}
+
+/// The stored definition stays, because of `losses`; refused where the program cannot work by it.
+fn objection(
+    own: &CustomResourceDefinition,
+    stored: &CustomResourceDefinition,
+    losses: &[String],
+) -> Plan {
+    let what = format!(
+        "the custom resource definition {:?} is not this program's alone, and its own would take from it: {}",
+        own.name(),
+        foreign::named(losses)
+    );
+    let remedy = "declare in the types what is missing, have the definition's owner change it, or replace it \
+                  whatever is lost (`--force-install`, `Manager::force_install`)";
+    if !has_versions_of(own, stored) {
+        let versions: Vec<&str> = served_versions(own).collect();
+        let text =
+            format!("{what}; it is left as it is, but does not serve {versions:?}: {remedy}");
+        return Plan::Refuse(Error::new(ErrorKind::Config, text));
+    }
+    let pruned = foreign::pruned(own, stored);
+    let missing = match pruned.as_slice() {
+        [] => String::new(),
+        pruned => {
+            let pruned = foreign::named(pruned);
+            format!("; it has not, so the API server drops from all that is written: {pruned}")
+        }
+    };
+    let text =
+        format!("{what}; it is left as it is, and this program works by it{missing}; {remedy}");
+    Plan::Keep(Some(LeftAlone { name: own.name().to_owned(), text }))
 }
 
 /// Is the kind served, for all that this process may know?

@@ -4,6 +4,11 @@
 //! the manager itself needs: its one Lease, events about it, and the definitions it installs. An
 //! operator that is limited to namespaces gets Roles in those, and nothing that reaches further: it
 //! installs no definitions then, those of the manifests are there.
+//!
+//! The Pod is what the security standard `restricted` asks for, its file system is read-only, and the
+//! network lets through what the framework needs.
+
+mod pod;
 
 use std::collections::BTreeMap;
 
@@ -134,7 +139,7 @@ struct Sheet<'a> {
 
 impl Sheet<'_> {
     fn documents(&self) -> Result<Vec<Value>, Error> {
-        let mut documents = vec![self.object("v1", "Namespace", json!({}))];
+        let mut documents = vec![self.own_namespace()];
         for definition in self.definitions()? {
             let mut document = serde_json::to_value(definition).map_err(|error| {
                 let text = format!("cannot print the definition {:?}", definition.name());
@@ -150,6 +155,7 @@ impl Sheet<'_> {
             documents.extend(self.lease_role(election));
             documents.extend(self.fence(election).into_iter().flatten());
         }
+        documents.push(self.network_policy());
         documents.push(self.deployment());
         Ok(documents)
     }
@@ -316,79 +322,6 @@ impl Sheet<'_> {
             binding["metadata"]["namespace"] = json!(namespace);
         }
         binding
-    }
-
-    fn deployment(&self) -> Value {
-        let labels = json!({
-            "app.kubernetes.io/name": self.name, "control-plane": "controller-manager",
-        });
-        // The process must have ended by itself before the kubelet kills it: after the drain come
-        // events, writes that may still be executed, the Lease and the caches, 12 s at the most.
-        let grace = self.manager.drain.as_secs().saturating_add(15).min(i64::MAX as u64);
-        self.object(
-            "apps/v1",
-            "Deployment",
-            json!({ "spec": {
-                "replicas": 1,
-                "selector": { "matchLabels": labels },
-                "template": {
-                    "metadata": { "labels": labels },
-                    "spec": {
-                        "serviceAccountName": self.name,
-                        "terminationGracePeriodSeconds": grace,
-                        "securityContext": {
-                            "runAsNonRoot": true,
-                            "seccompProfile": { "type": "RuntimeDefault" },
-                        },
-                        "containers": [self.container()],
-                    },
-                },
-            }}),
-        )
-    }
-
-    fn container(&self) -> Value {
-        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
-        let mut environment =
-            vec![field("POD_NAME", "metadata.name"), field("POD_NAMESPACE", "metadata.namespace")];
-        if self.own_namespace_only {
-            environment.push(field("WATCH_NAMESPACE", "metadata.namespace"));
-        } else if !self.manager.namespaces.is_empty() {
-            let namespaces = self.manager.namespaces.join(",");
-            environment.push(json!({ "name": "WATCH_NAMESPACE", "value": namespaces }));
-        }
-        let mut container = json!({
-            "name": "manager",
-            "image": self.image,
-            "env": environment,
-            "securityContext": {
-                "allowPrivilegeEscalation": false,
-                "readOnlyRootFilesystem": true,
-                "runAsNonRoot": true,
-                "runAsUser": 65532,
-                "capabilities": { "drop": ["ALL"] },
-            },
-            "resources": {
-                "requests": { "cpu": "10m", "memory": "64Mi" },
-                "limits": { "cpu": "500m", "memory": "128Mi" },
-            },
-        });
-        if !self.args.is_empty() {
-            container["args"] = json!(self.args);
-        }
-        if let Bind::Default(addr) | Bind::At(addr) = self.manager.health {
-            let probe = |path: &str, delay: u32, period: u32| {
-                json!({
-                    "httpGet": { "path": path, "port": "health" },
-                    "initialDelaySeconds": delay,
-                    "periodSeconds": period,
-                })
-            };
-            container["ports"] = json!([{ "name": "health", "containerPort": addr.port() }]);
-            container["livenessProbe"] = probe("/healthz", 15, 20);
-            container["readinessProbe"] = probe("/readyz", 5, 10);
-        }
-        container
     }
 }
 

@@ -17,6 +17,7 @@
 
 mod debug;
 mod exit;
+mod foreign;
 mod health;
 mod http;
 mod install;
@@ -79,6 +80,8 @@ pub struct Manager {
     pub(crate) name: Option<String>,
     pub(crate) controllers: Vec<Arc<dyn ErasedController>>,
     pub(crate) definitions: Vec<Result<CustomResourceDefinition, Error>>,
+    /// Whatever is lost of what is stored.
+    pub(crate) force_install: bool,
     /// Printed, but not installed.
     pub(crate) described: Vec<CustomResourceDefinition>,
     pub(crate) election: Option<LeaderElection>,
@@ -126,6 +129,7 @@ impl Manager {
             name: None,
             controllers: Vec::new(),
             definitions: Vec::new(),
+            force_install: false,
             described: Vec::new(),
             election: None,
             namespaces: Vec::new(),
@@ -196,8 +200,21 @@ impl Manager {
     /// leader election the leader does it. A stored definition is left alone when it is the same, and
     /// when a newer version of this program installed it. Without it the definition must already be
     /// there.
+    ///
+    /// A definition that others manage too (a chart, `kubectl apply`, Argo CD) is only replaced where
+    /// nothing of it is lost: no served or stored version, no property, no name. Otherwise the log and
+    /// `/readyz?verbose` name what would be lost, and the operator works by the definition that is there; it
+    /// ends with [`ErrorKind::Config`](crate::ErrorKind) when its own version is not served by that.
     pub fn install<K: CustomResource>(mut self) -> Self {
         self.definitions.push(install::definition_of::<K>());
+        self
+    }
+
+    /// Has [`install`](Self::install) replace definitions that others manage, whatever is lost of them: versions
+    /// that this program does not have are served no more, and the API server prunes fields that only the replaced
+    /// schema had from every object that is written. The command line has it as `--force-install`.
+    pub fn force_install(mut self) -> Self {
+        self.force_install = true;
         self
     }
 
@@ -353,12 +370,25 @@ impl Manager {
     }
 
     /// Opens no socket and touches no signal unless asked for: for operators inside a test.
-    #[cfg(any(feature = "testing", all(feature = "cli", feature = "local")))]
+    #[cfg(feature = "testing")]
     pub(crate) fn quiet(mut self) -> Self {
         for bind in [&mut self.health, &mut self.metrics] {
             if matches!(bind, Bind::Default(_)) {
                 *bind = Bind::Off;
             }
+        }
+        self
+    }
+
+    /// As on a laptop: no probes, which nothing would ask for, and the metrics and the debug page on a free
+    /// port, so that several operators can run at once. What was asked for stays.
+    #[cfg(all(feature = "cli", feature = "local"))]
+    pub(crate) fn on_free_ports(mut self) -> Self {
+        if matches!(self.health, Bind::Default(_)) {
+            self.health = Bind::Off;
+        }
+        if matches!(self.metrics, Bind::Default(_)) {
+            self.metrics = Bind::At((Ipv4Addr::LOCALHOST, 0).into());
         }
         self
     }

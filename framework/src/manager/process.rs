@@ -61,11 +61,12 @@ fn boot_seconds() -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(not(target_os = "linux"), ignore = "reads /proc, which Linux has")]
     fn the_process_tells_its_memory_descriptors_and_start() {
         let text = encode();
         let value = |name: &str| -> f64 {

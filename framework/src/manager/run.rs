@@ -55,6 +55,7 @@ struct Operator {
     client: Client,
     clock: Clock,
     definitions: Vec<Result<CustomResourceDefinition, Error>>,
+    force_install: bool,
     workers: Option<usize>,
     vitals: SharedVitals,
     health: Bind,
@@ -90,12 +91,14 @@ pub(super) fn start(manager: Manager) -> Running {
     let stop = CancellationToken::new();
     let (health, metrics, debug) = (manager.health, manager.metrics, manager.debug);
     let (drain, workers, with_signals) = (manager.drain, manager.workers, manager.signals);
+    let force_install = manager.force_install;
     let (vitals, definitions, problem) = set_up(manager, &stop);
     let (addresses, seen) = watch::channel(Addresses::default());
     let operator = Operator {
         client: vitals.client.clone(),
         clock: vitals.client.seams().clock.clone(),
         definitions,
+        force_install,
         workers,
         vitals: Arc::clone(&vitals),
         health,
@@ -164,6 +167,7 @@ fn set_up(
         lease,
         elector,
         installs: definitions.iter().flatten().map(|one| one.name().to_owned()).collect(),
+        left_alone: Mutex::default(),
         starting: Mutex::new(Some("starting".to_owned())),
         gate: Mutex::new(None),
     };
@@ -272,7 +276,7 @@ impl Operator {
             metrics,
             debug,
         };
-        let mut addresses = Addresses::default();
+        let mut addresses = Addresses { is_known: true, ..Addresses::default() };
         let (health, metrics) = (self.health.addr(), self.metrics.addr());
         let shared = health.zip(metrics).is_some_and(|(a, b)| is_one(a, b) && a.port() != 0);
         // The names of objects and the texts of errors are nobody's business on the network.
@@ -292,8 +296,9 @@ impl Operator {
             }
             None => {}
         }
+        addresses.debug = addresses.metrics.filter(|_| debug);
         let (health, metrics) = (addresses.health.map(display), addresses.metrics.map(display));
-        info!(health, metrics, "serving");
+        info!(target: "windlass::manager::http", health, metrics, "serving");
         self.addresses.send_replace(addresses);
         Ok(())
     }
@@ -365,9 +370,22 @@ impl Operator {
         let waiting = "installing custom resource definitions";
         *self.vitals.starting.lock() = Some(waiting.to_owned());
         if self.vitals.elector.is_some() {
-            return Box::pin(install::are_served(&self.client, definitions)).await;
+            let look =
+                Box::pin(install::look(&self.client, definitions, self.force_install)).await?;
+            *self.vitals.left_alone.lock() = look.left_alone;
+            return Ok(look.are_served);
         }
-        install::install_all(&self.client, definitions).await.map(|()| true)
+        self.install(&self.client, definitions).await.map(|()| true)
+    }
+
+    async fn install(
+        &self,
+        client: &Client,
+        definitions: &[CustomResourceDefinition],
+    ) -> Result<(), Error> {
+        let left_alone = install::install_all(client, definitions, self.force_install).await?;
+        *self.vitals.left_alone.lock() = left_alone;
+        Ok(())
     }
 
     /// Fills the caches of all clusters, and keeps them up to date until `stop`.
@@ -472,7 +490,7 @@ impl Operator {
         definitions: &[CustomResourceDefinition],
         installed: &CancellationToken,
     ) -> Result<(), Error> {
-        install::install_all(client, definitions).await?;
+        self.install(client, definitions).await?;
         installed.cancel();
         self.filled().await;
         Ok(())

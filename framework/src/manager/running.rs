@@ -33,6 +33,9 @@ pub struct Running {
 pub(super) struct Addresses {
     pub(super) health: Option<SocketAddr>,
     pub(super) metrics: Option<SocketAddr>,
+    pub(super) debug: Option<SocketAddr>,
+    /// All servers that there will be are open.
+    pub(super) is_known: bool,
 }
 
 impl Running {
@@ -109,13 +112,22 @@ impl Running {
 
     /// Where its probes are served, once they are; `None` when they never will be.
     pub async fn health_addr(&self) -> Option<SocketAddr> {
-        let mut addresses = self.addresses.clone();
-        addresses.wait_for(|at| at.health.is_some()).await.ok().and_then(|at| at.health)
+        self.opened().await.and_then(|at| at.health)
     }
 
     /// Where its metrics are served, once they are; `None` when they never will be.
     pub async fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.opened().await.and_then(|at| at.metrics)
+    }
+
+    /// Where its debug page is served, once it is; `None` when it never will be.
+    pub async fn debug_addr(&self) -> Option<SocketAddr> {
+        self.opened().await.and_then(|at| at.debug)
+    }
+
+    /// Where its servers listen, once they do; `None` when it ended before.
+    async fn opened(&self) -> Option<Addresses> {
         let mut addresses = self.addresses.clone();
-        addresses.wait_for(|at| at.metrics.is_some()).await.ok().and_then(|at| at.metrics)
+        addresses.wait_for(|at| at.is_known).await.ok().map(|at| *at)
     }
 }

@@ -15,6 +15,9 @@ impl<T: Target> Reflector<T> {
         if !matches!(setback, Setback::Internal(_)) {
             self.internal_since = None;
         }
+        if setback.lost_the_server() {
+            self.doubt.raise(self.seams.clock.now());
+        }
         match setback {
             Setback::Ended => None,
             Setback::NewEpoch => self.list_again("new_epoch", None),
@@ -78,6 +81,7 @@ impl<T: Target> Reflector<T> {
             text,
             "reading panicked: a defect of its source or of windlass"
         );
+        self.doubt.settle();
         self.list_again("panicked", None);
         let pause = self.pause();
         self.trouble(State::Degraded("reading panicked; see the log".to_owned()), pause)

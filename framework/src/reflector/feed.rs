@@ -33,6 +33,8 @@ pub(crate) struct Feed {
     pub(crate) is_initial: bool,
     /// May a cached object of the same version stand for a listed one? Not across epochs.
     pub(crate) reuse: bool,
+    /// Has the list under way shown an object in an older state than the cached one?
+    pub(super) has_gone_back: bool,
     batch: Vec<StoreDelta>,
     in_a_row: u32,
 }
@@ -53,6 +55,7 @@ impl Feed {
             run: Run::default(),
             is_initial: true,
             reuse: true,
+            has_gone_back: false,
             batch: Vec::new(),
             in_a_row: 0,
         }
@@ -61,11 +64,14 @@ impl Feed {
     /// Begins a new pass over the scope.
     pub(crate) fn begin_run(&mut self) {
         self.run.number = self.run.number.saturating_add(1);
+        self.has_gone_back = false;
     }
 
     /// An object as a list shows it; what is cached in this version already is not copied.
     pub(crate) fn listed(&mut self, skim: &Skim<'_>) {
-        let cached = if self.reuse { self.store.same_version(skim) } else { None };
+        let (cached, is_older) = self.store.listed(skim, self.run.epoch);
+        self.has_gone_back |= is_older;
+        let cached = cached.filter(|_| self.reuse);
         let object = cached.unwrap_or_else(|| self.store.object(skim));
         self.batch.push(Delta::Put(self.sighting(object)));
     }

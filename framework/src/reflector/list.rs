@@ -1,5 +1,7 @@
 //! A list in pages: which version it asks for, how large its pages are, what becomes of its items.
 
+use std::cmp::Ordering;
+
 use super::options::PAGE;
 use super::page::PageReader;
 use super::setback::{During, Setback, judge};
@@ -181,7 +183,7 @@ impl<T: Target> Reflector<T> {
     pub(super) fn end_list(&mut self, version: &str) -> Result<(), Setback> {
         let now = self.seams.clock.now();
         if let Some(newest) = self.position.newest()
-            && order(version, newest) == Some(std::cmp::Ordering::Less)
+            && (order(version, newest) == Some(Ordering::Less) || self.shows_an_older_state())
         {
             return Err(self.went_backwards(version, newest.to_owned()));
         }
@@ -196,6 +198,7 @@ impl<T: Target> Reflector<T> {
         self.needs_consistent = false;
         self.absence = None;
         self.doubted_since = None;
+        self.doubt.settle();
         let metrics = &self.seams.metrics;
         metrics.observe(&names::INFORMER_LIST_SECONDS, &[&self.resource], now - self.list_began);
         metrics.record(&names::INFORMER_LIST_ITEMS, &[&self.resource], self.listed as f64);
@@ -219,14 +222,12 @@ impl<T: Target> Reflector<T> {
             let why = format!("the list of {} is of {version}, before {newest}", self.what);
             return Setback::Stale { cause: "older", why };
         }
-        tracing::warn!(
-            resource = self.what,
-            version,
-            newest,
-            "the server's versions went backwards (a restored backup?): everything is read anew"
-        );
-        self.target.reached(Step::NewEpoch, version);
-        self.position.forget();
-        Setback::NewEpoch
+        self.set_back(version, &newest)
+    }
+
+    /// Has a consistent read shown an object in an older state than was told? Then the store was set
+    /// back, also when versions have climbed past the position since.
+    fn shows_an_older_state(&self) -> bool {
+        self.asked_version.is_none() && self.target.was_set_back()
     }
 }

@@ -14,6 +14,7 @@ mod absence;
 mod answer;
 mod api_source;
 mod backoff;
+mod doubt;
 mod expect;
 mod feed;
 mod habits;

@@ -10,6 +10,8 @@ pub(super) struct Position {
     newest: Option<String>,
     /// The version of the last list.
     listed: Option<String>,
+    /// Where the stream that is read began.
+    opened: Option<String>,
     is_resumable: bool,
 }
 
@@ -28,6 +30,17 @@ impl Position {
         self.set(version);
         self.listed = Some(version.to_owned());
         self.is_resumable = true;
+        self.open();
+    }
+
+    /// A stream begins here.
+    pub(super) fn open(&mut self) {
+        self.opened.clone_from(&self.newest);
+    }
+
+    /// Is a state of this version from before the beginning of the stream? No server has to send it.
+    pub(super) fn is_before_stream(&self, version: &str) -> bool {
+        self.opened.as_ref().is_some_and(|opened| is_less(version, opened))
     }
 
     /// Goes forward to `version`; false when that is nothing new. Allocates nothing in the long run.
@@ -41,13 +54,15 @@ impl Position {
         is_news
     }
 
-    /// Is a state of this version older than the last list? Then a watch that shows it repeats
-    /// itself: what the list did not show was gone by then.
-    pub(super) fn is_behind_list(&self, version: &str) -> bool {
-        let listed = self.listed.as_deref();
-        listed.is_some_and(|listed| {
+    /// Is a state of this version older than what was told, or no newer than the last list? Then a watch
+    /// that shows it repeats itself, and no tombstone is needed to know that: what was to be said of
+    /// that version was said.
+    pub(super) fn has_passed(&self, version: &str) -> bool {
+        let is_listed = self.listed.as_deref().is_some_and(|listed| {
             matches!(order(version, listed), Some(Ordering::Less | Ordering::Equal))
-        })
+        });
+        // Not what is equal: two objects may have changed at once.
+        is_listed || self.newest().is_some_and(|newest| is_less(version, newest))
     }
 
     /// A list must be made before the next watch.
@@ -67,6 +82,10 @@ impl Position {
     }
 }
 
+fn is_less(version: &str, than: &str) -> bool {
+    order(version, than) == Some(Ordering::Less)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -79,7 +98,7 @@ mod tests {
         assert!(!position.advance("9") && !position.advance("8") && !position.advance(""));
         assert!(position.advance("10"));
         assert_eq!(position.resume(), Some("10"));
-        assert!(position.is_behind_list("9") && !position.is_behind_list("10"));
+        assert!(position.has_passed("9") && !position.has_passed("10"));
         position.list_first();
         assert_eq!((position.resume(), position.newest()), (None, Some("10")));
         position.forget();

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::absence::Absence;
 use super::backoff::Backoff;
+use super::doubt::Doubt;
 use super::expect::Expected;
 use super::feed::Feed;
 use super::habits::Habits;
@@ -82,6 +83,8 @@ pub struct Reflector<T> {
     pub(super) expected: Expected,
     pub(super) on_trouble: Option<OnTrouble>,
     pub(super) position: Position,
+    /// May the server's store have been set back?
+    pub(super) doubt: Doubt,
     /// Why the next list is made.
     pub(super) cause: &'static str,
     /// The version that the list under way named.
@@ -174,6 +177,7 @@ impl<T: Target> Reflector<T> {
         let Wiring { seams, status, habits, options } = wiring;
         Self {
             backoff: Backoff::new(&options, seams.entropy.clone()),
+            doubt: Doubt::new(&options, seams.entropy.clone()),
             expected: Expected::new(&info),
             resource: info.group_resource(),
             what: status.what().to_owned(),
@@ -219,16 +223,18 @@ impl<T: Target> Reflector<T> {
     /// How it reads.
     #[must_use]
     pub fn options(mut self, options: ReflectorOptions) -> Self {
-        self.backoff = Backoff::new(&options, self.seams.entropy.clone());
         self.options = options;
+        self.backoff = self.new_backoff();
+        self.doubt = Doubt::new(&self.options, self.seams.entropy.clone());
         self
     }
 
     /// Clock, randomness and metrics.
     #[must_use]
     pub fn seams(mut self, seams: Seams) -> Self {
-        self.backoff = Backoff::new(&self.options, seams.entropy.clone());
         self.seams = seams;
+        self.backoff = self.new_backoff();
+        self.doubt = Doubt::new(&self.options, self.seams.entropy.clone());
         self
     }
 

@@ -35,6 +35,20 @@ pub(crate) enum Setback {
     Panicked(String),
 }
 
+impl Setback {
+    /// May the server have been away since, and come back with another store?
+    pub(super) fn lost_the_server(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed(_)
+                | Self::Internal(_)
+                | Self::Throttled { .. }
+                | Self::Refused { .. }
+                | Self::Doubted(_)
+        )
+    }
+}
+
 /// What was being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum During {

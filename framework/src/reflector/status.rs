@@ -5,7 +5,7 @@ use std::fmt;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::sync::{Notify, Posted};
+use crate::sync::{AtomicBool, Notify, Ordering, Posted};
 
 /// What a reflector does or waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,12 +61,14 @@ pub struct Status {
     freshness: Mutex<Freshness>,
     /// Somebody knows that an absent kind came.
     nudge: Notify,
+    /// Was something seen that speaks of a store that was set back?
+    sign: AtomicBool,
 }
 
 impl Status {
     pub(crate) fn new(what: String) -> Self {
         let (state, freshness) = (Posted::new(State::Idle), Mutex::default());
-        Self { what, state, freshness, nudge: Notify::new() }
+        Self { what, state, freshness, nudge: Notify::new(), sign: AtomicBool::new(false) }
     }
 
     /// What is read, for people.
@@ -101,6 +103,16 @@ impl Status {
     /// Waits for the next nudge; one that came before this was called is not told.
     pub(super) async fn nudged(&self) {
         self.nudge.notified().await;
+    }
+
+    /// Something was seen that speaks of a store that was set back.
+    pub(crate) fn sign(&self) {
+        self.sign.store(true, Ordering::Relaxed);
+    }
+
+    /// Was there a sign since the last call?
+    pub(super) fn take_sign(&self) -> bool {
+        self.sign.load(Ordering::Relaxed) && self.sign.swap(false, Ordering::Relaxed)
     }
 
     /// Bytes came at `now`.

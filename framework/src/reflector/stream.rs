@@ -8,6 +8,9 @@ use super::NO_PROGRESS;
 
 /// A watch that ended within this and told nothing is a failure, not an end.
 pub(super) const VERY_SHORT: Duration = Duration::from_secs(1);
+/// A watch that ends so long before its time, and a sixty-fourth of it, was not ended by its own timer:
+/// clocks differ, and the server's began when the request came.
+const EARLY: Duration = Duration::from_secs(1);
 /// So often it is said that the end of a streaming list is missing.
 const REMINDER: Duration = Duration::from_secs(10);
 
@@ -26,6 +29,8 @@ pub(super) struct Stream {
     remind_at: Instant,
     /// Versions gone forward.
     pub(super) progress: usize,
+    /// Has any frame come? A server sends bookmarks about once a minute.
+    has_spoken: bool,
     /// Has it told something, or stayed open, so that it may be called healthy?
     pub(super) is_confirmed: bool,
 }
@@ -40,6 +45,7 @@ impl Stream {
             partial_since: None,
             remind_at: now + REMINDER,
             progress: 0,
+            has_spoken: false,
             is_confirmed: false,
         }
     }
@@ -47,6 +53,7 @@ impl Stream {
     /// A frame ended at `now`. While the list lasts only its objects are progress: a server that
     /// does not know streaming lists may send changes for ever.
     pub(super) fn frame(&mut self, now: Instant, is_object: bool) {
+        self.has_spoken = true;
         if is_object || !self.is_listing {
             self.last_frame = now;
         }
@@ -96,6 +103,13 @@ impl Stream {
     /// For how long nothing complete has come.
     pub(super) fn quiet(&self, now: Instant) -> Duration {
         now.saturating_duration_since(self.last_frame)
+    }
+
+    /// Did its own timer end it, after it had told something? Everything else may be the end of a server
+    /// whose store is set back before it comes again, and silence may be that of such a server.
+    pub(super) fn was_orderly(&self, now: Instant) -> bool {
+        let slack = EARLY + self.timeout / 64;
+        self.has_spoken && now.saturating_duration_since(self.opened) + slack >= self.timeout
     }
 
     /// Did it end before it could tell anything?

@@ -9,7 +9,7 @@ use super::handoff::StoreDelta;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ObjectKey, Resource};
 use crate::store::{self, Milestone};
-use crate::wire::Skim;
+use crate::wire::{Skim, Undecodable, times};
 
 /// An object as it came over the wire, borrowed from the bytes that were read.
 #[derive(Clone, Copy)]
@@ -58,9 +58,10 @@ impl<'a> Seen<'a> {
     /// # Errors
     /// [`Decode`](ErrorKind::Decode) when the bytes are no `K`.
     pub fn decode<K: Resource>(&self) -> Result<K, Error> {
-        serde_json::from_slice(self.bytes).map_err(|error| {
+        times::from_slice(self.bytes).map_err(|error| {
             let text = format!("{} does not decode into its type", self.key());
-            Error::new(ErrorKind::Decode, text).because(error)
+            Error::new(ErrorKind::Decode, text)
+                .because(Undecodable::explain::<K>(self.bytes, &error))
         })
     }
 }
@@ -113,6 +114,13 @@ pub trait Target: Send {
 
     /// Everything told so far belongs to this version.
     fn reached(&mut self, step: Step, version: &str);
+
+    /// Has the list under way shown an object in an older state than one that was told before, in the
+    /// same epoch? A list is a consistent read, so the server's store was set back then. False by
+    /// default: a target need not compare.
+    fn was_set_back(&self) -> bool {
+        false
+    }
 
     /// Called after each network read, which may have brought many objects: hands over what was
     /// collected, and waits until more can be taken. The reflector reads no further meanwhile.
@@ -179,6 +187,10 @@ impl Target for Feed {
             self.reuse = true;
             self.is_initial = false;
         }
+    }
+
+    fn was_set_back(&self) -> bool {
+        self.has_gone_back
     }
 
     fn room(&mut self) -> impl Future<Output = ()> + Send {
@@ -248,6 +260,10 @@ impl Target for StoreTarget {
         if step != Step::Reached {
             self.feed.offer();
         }
+    }
+
+    fn was_set_back(&self) -> bool {
+        Target::was_set_back(&self.feed)
     }
 
     fn room(&mut self) -> impl Future<Output = ()> + Send {

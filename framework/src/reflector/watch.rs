@@ -1,6 +1,7 @@
 //! A watch, with or without the current state as its first part.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,6 +21,15 @@ use crate::wire::{EventType, Frame, FrameDecoder, Malformed, Part, Skim};
 /// Pieces that are handed over at once. A watch brings a piece per event.
 const MOST_PIECES: u32 = 64;
 
+/// What a watch waited for.
+enum Next {
+    Piece(Option<Result<Bytes, Error>>),
+    Looked(Result<String, Error>),
+    Alarm,
+    /// Others have seen something.
+    Called,
+}
+
 impl<T: Target> Reflector<T> {
     /// Follows changes until the stream ends, however it ends.
     pub(super) async fn watch(&mut self) -> Setback {
@@ -36,12 +46,15 @@ impl<T: Target> Reflector<T> {
             }
         };
         self.seams.metrics.count(&names::INFORMER_WATCHES, &[&self.resource], 1);
+        self.position.open();
         let mut chunks = match open(&*self.source, read, &self.seams.clock, &self.what).await {
             Ok(chunks) => chunks,
             Err(error) => return judge(&error, during),
         };
         let is_listing = during == During::StreamingList;
         let mut stream = Stream::new(self.seams.clock.now(), timeout, is_listing);
+        self.heed();
+        self.begin_look(stream.opened);
         let setback = self.follow(&mut chunks, &mut stream).await;
         self.lived = self.seams.clock.now() - stream.opened;
         setback
@@ -50,7 +63,8 @@ impl<T: Target> Reflector<T> {
     /// When to look up although nothing came.
     fn wake(&self, stream: &Stream) -> Instant {
         let resync = self.resync_at.filter(|_| !stream.is_listing);
-        [self.again_at, resync].into_iter().flatten().fold(stream.wake(), Instant::min)
+        let look = self.doubt.due().filter(|_| !stream.is_listing);
+        [self.again_at, resync, look].into_iter().flatten().fold(stream.wake(), Instant::min)
     }
 
     async fn follow(&mut self, chunks: &mut Chunks, stream: &mut Stream) -> Setback {
@@ -60,6 +74,8 @@ impl<T: Target> Reflector<T> {
         // piece would cost more than most pieces do.
         let mut armed = self.wake(stream);
         let mut alarm = pin!(clock.sleep_until(armed));
+        let habits = Arc::clone(&self.habits);
+        let mut call = pin!(habits.called());
         loop {
             let due = self.wake(stream);
             if due < armed {
@@ -68,12 +84,20 @@ impl<T: Target> Reflector<T> {
             }
             let next = tokio::select! {
                 biased;
-                next = chunks.next() => Some(next),
-                () = alarm.as_mut() => None,
+                told = self.doubt.told(), if self.doubt.is_looking() => Next::Looked(told),
+                next = chunks.next() => Next::Piece(next),
+                () = alarm.as_mut() => Next::Alarm,
+                () = call.as_mut() => Next::Called,
             };
             let outcome = match next {
-                Some(next) => self.arrived(next, chunks, &mut frames, stream).await,
-                None => {
+                Next::Piece(next) => self.arrived(next, chunks, &mut frames, stream).await,
+                Next::Looked(told) => self.judge_look(told),
+                Next::Called => {
+                    call.set(habits.called());
+                    self.heed();
+                    Ok(())
+                }
+                Next::Alarm => {
                     let outcome = match clock.now() >= due {
                         true => self.look_up(stream, clock.now()).await,
                         false => Ok(()),
@@ -172,6 +196,9 @@ impl<T: Target> Reflector<T> {
                 "the bookmark that ends the streaming list has not come yet"
             );
         }
+        if !stream.is_listing {
+            self.begin_look(now);
+        }
         if self.resync_at.is_some_and(|at| now >= at) && !stream.is_listing {
             self.resync(stream).await?;
         }
@@ -201,15 +228,19 @@ impl<T: Target> Reflector<T> {
         stream.is_confirmed = true;
     }
 
-    fn ended(&self, stream: &Stream) -> Setback {
+    fn ended(&mut self, stream: &Stream) -> Setback {
         let what = &self.what;
         if stream.is_listing {
             let text = format!("the streaming list of {what} ended before its end mark");
             return Setback::Failed(text);
         }
-        if stream.was_very_short(self.seams.clock.now()) {
+        let now = self.seams.clock.now();
+        if stream.was_very_short(now) {
             self.seams.metrics.count(&names::INFORMER_VERY_SHORT, &[&self.resource], 1);
             return Setback::Failed(format!("the watch of {what} was closed at once"));
+        }
+        if !stream.was_orderly(now) {
+            self.doubt.raise(now);
         }
         Setback::Ended
     }
@@ -231,7 +262,7 @@ impl<T: Target> Reflector<T> {
         let told = match part {
             Part::Whole(line) => Frame::skimmed(line).and_then(|(frame, skim)| {
                 stream.frame(now, frame.event == EventType::Added);
-                self.event(frame, skim, stream)
+                self.event(frame, skim, now, stream)
             }),
             Part::TooLarge(line) => {
                 stream.frame(now, true);
@@ -270,6 +301,7 @@ impl<T: Target> Reflector<T> {
         &mut self,
         frame: Frame<'_>,
         skim: Option<Skim<'_>>,
+        now: Instant,
         stream: &mut Stream,
     ) -> Result<Result<(), Setback>, Malformed> {
         match frame.event {
@@ -301,9 +333,10 @@ impl<T: Target> Reflector<T> {
                 match frame.event {
                     EventType::Deleted => self.target.deleted(&seen),
                     _ if stream.is_listing => self.target.listed(&seen),
-                    // B6: the store forgets deletions with the list that shows them.
-                    _ if self.position.is_behind_list(&skim.resource_version) => {
-                        self.dropped("not_newer");
+                    // B6: the store forgets deletions with the list that shows them, and the oldest
+                    // of many.
+                    _ if self.position.has_passed(&skim.resource_version) => {
+                        self.repeated(&skim.resource_version, now);
                     }
                     _ => self.target.changed(&seen),
                 }
@@ -311,6 +344,15 @@ impl<T: Target> Reflector<T> {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// An old frame. One from before the place that the watch began at is none that a server has to
+    /// send, and one that was set back may.
+    fn repeated(&mut self, version: &str, now: Instant) {
+        self.dropped("not_newer");
+        if self.position.is_before_stream(version) {
+            self.doubt.sign(now);
+        }
     }
 
     /// The stream has reached `version`; within the first part of a streaming list that says

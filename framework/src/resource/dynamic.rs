@@ -1,13 +1,16 @@
 //! Objects whose kind is known at run time only.
 
+use std::fmt;
+
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::{Reads, Resource, ResourceInfo, Whole, reads};
 
-/// Any object: metadata typed, the rest as JSON.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// Any object: metadata typed, the rest as JSON. Its `Debug` shows no values of a Secret, and no token
+/// of a `TokenRequest` or a `TokenReview`.
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DynamicObject {
     /// `group/version`.
@@ -28,7 +31,7 @@ pub struct DynamicObject {
 /// of the object, not `PartialObjectMetadata`.
 ///
 /// [`Api::metadata`]: crate::api::Api::metadata
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PartialObject {
     /// `group/version`.
@@ -40,6 +43,67 @@ pub struct PartialObject {
     /// Metadata.
     #[serde(default)]
     pub metadata: ObjectMeta,
+}
+
+impl fmt::Debug for DynamicObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.rest.clone();
+        hidden(&self.kind).iter().for_each(|path| hide(&mut rest, path));
+        f.debug_struct("DynamicObject")
+            .field("api_version", &self.api_version)
+            .field("kind", &self.kind)
+            .field("metadata", &shown(&self.metadata, &self.kind))
+            .field("rest", &rest)
+            .finish()
+    }
+}
+
+impl fmt::Debug for PartialObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PartialObject")
+            .field("api_version", &self.api_version)
+            .field("kind", &self.kind)
+            .field("metadata", &shown(&self.metadata, &self.kind))
+            .finish()
+    }
+}
+
+/// Where objects of a kind hold credentials. Of whichever group: others have Secrets, too. An object
+/// without a kind, such as an item of a list, may be a Secret.
+fn hidden(kind: &str) -> &'static [&'static [&'static str]] {
+    match kind {
+        "Secret" | "" => &[&["data"], &["stringData"]],
+        "TokenRequest" => &[&["status", "token"]],
+        "TokenReview" => &[&["spec", "token"]],
+        _ => &[],
+    }
+}
+
+const REDACTED: &str = "[redacted]";
+
+/// Takes the values at `path` away, and leaves the names of fields.
+fn hide(object: &mut Map<String, Value>, path: &[&str]) {
+    let Some((first, rest)) = path.split_first() else {
+        return object.values_mut().for_each(|value| *value = REDACTED.into());
+    };
+    match object.get_mut(*first) {
+        Some(Value::Object(inner)) => hide(inner, rest),
+        Some(other) => *other = REDACTED.into(),
+        None => {}
+    }
+}
+
+/// kubectl keeps a copy of what it applied last.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+fn shown(metadata: &ObjectMeta, kind: &str) -> ObjectMeta {
+    let mut metadata = metadata.clone();
+    if !hidden(kind).is_empty()
+        && let Some(copy) = metadata.annotations.as_mut().and_then(|all| all.get_mut(LAST_APPLIED))
+    {
+        REDACTED.clone_into(copy);
+    }
+    metadata
 }
 
 #[diagnostic::do_not_recommend]
@@ -99,5 +163,73 @@ impl Resource for PartialObject {
     /// What the objects have besides metadata is not known.
     fn kind_reads(path: &[&str]) -> Reads {
         if path.first() == Some(&"metadata") { reads::<Self>(path) } else { Reads::Unknown }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(api_version: &str, kind: &str) -> DynamicObject {
+        let applied = r#"{"stringData":{"password":"canary"}}"#;
+        serde_json::from_value(json!({
+            "apiVersion": api_version,
+            "kind": kind,
+            "metadata": {
+                "name": "login",
+                "annotations": {
+                    "kubectl.kubernetes.io/last-applied-configuration": applied,
+                    "team": "shop",
+                },
+            },
+            "type": "Opaque",
+            "data": { "password": "canary" },
+            "stringData": { "password": "canary" },
+            "status": { "token": "canary" },
+            "spec": { "token": "canary", "audiences": ["shop"] },
+        }))
+        .unwrap()
+    }
+
+    /// S8. Where no kind is known, it may be a Secret.
+    #[test]
+    fn debug_shows_what_a_secret_is_called_and_nothing_that_is_in_it() {
+        for (api_version, kind) in
+            [("v1", "Secret"), ("secrets.example.dev/v1", "Secret"), ("", "")]
+        {
+            let mut secret = object(api_version, kind);
+            secret.rest.retain(|key, _| key != "status" && key != "spec");
+            let text = format!("{secret:?} {secret:#?}");
+            assert!(!text.contains("canary"), "{text}");
+            assert!(text.contains("login") && text.contains("password"), "{text}");
+            assert!(text.contains("[redacted]") && text.contains("shop"), "{text}");
+            let partial = PartialObject {
+                kind: kind.to_owned(),
+                metadata: secret.metadata,
+                ..Default::default()
+            };
+            let text = format!("{partial:?} {partial:#?}");
+            assert!(!text.contains("canary") && text.contains("shop"), "{text}");
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_token_of_a_request_or_a_review() {
+        for (kind, field) in [("TokenRequest", "status"), ("TokenReview", "spec")] {
+            let mut one = object("authentication.k8s.io/v1", kind);
+            one.metadata.annotations = None;
+            one.rest.retain(|key, _| key == field);
+            let text = format!("{one:?} {one:#?}");
+            assert!(!text.contains("canary") && text.contains("[redacted]"), "{text}");
+        }
+    }
+
+    #[test]
+    fn debug_of_any_other_object_shows_all_of_it() {
+        let map = object("v1", "ConfigMap");
+        let text = format!("{map:?}");
+        assert_eq!(text.matches("canary").count(), 5, "{text}");
     }
 }

@@ -5,6 +5,7 @@ mod info;
 mod key;
 mod reads;
 mod selector;
+mod time;
 
 pub use dynamic::{DynamicObject, PartialObject};
 pub use info::{KnownScope, ResourceInfo, Scope};
@@ -13,6 +14,7 @@ pub use key::{ClusterId, ObjectKey, ObjectRef};
 pub use reads::Reads;
 pub(crate) use reads::{OBJECT, reads};
 pub use selector::{Requirement, Selector};
+pub use time::ApiTime;
 
 use std::fmt::Debug;
 
@@ -121,6 +123,20 @@ pub trait ResourceExt: Resource {
     /// Generation; 0 when the kind has none.
     fn generation(&self) -> i64 {
         self.metadata().generation.unwrap_or_default()
+    }
+
+    /// Was the object created before the other one, by their creation times? These are whole seconds: of two
+    /// in the same second the one with the smaller uid counts as the older, always the same one. For rules by
+    /// which one of several rivals wins. An object that was not created yet is the younger one.
+    fn is_older_than(&self, other: &Self) -> bool
+    where
+        Self: Sized,
+    {
+        let age = |object: &Self| {
+            let created = object.metadata().creation_timestamp.as_ref().map(|time| time.0);
+            (created.is_none(), created, object.metadata().uid.clone())
+        };
+        age(self) < age(other)
     }
 
     /// Is the object marked for deletion, waiting for its finalizers?

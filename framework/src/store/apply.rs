@@ -183,6 +183,13 @@ impl State {
             slot.run = slot.run.max(seen.run);
             return applied.drop_stale(seen);
         }
+        // A store that was set back has most objects as they were.
+        if order.is_none() && slot.object.is_same(&seen.object) {
+            slot.run = slot.run.max(seen.run);
+            self.own.seen(&seen.object);
+            applied.stale.push(seen);
+            return;
+        }
         // Only what is news: an older frame says nothing about a deletion that came after it.
         self.own.seen(&seen.object);
         let slot = Slot { object: Arc::clone(&seen.object), run: seen.run };
@@ -268,7 +275,10 @@ impl State {
         }
         match mark.what {
             Milestone::Reached | Milestone::ListedInPart => return,
-            Milestone::NewEpoch => return self.own.forget(&within),
+            Milestone::NewEpoch => {
+                self.begin_epoch(mark);
+                return self.own.forget(&within);
+            }
             Milestone::Listed | Milestone::Absent => {}
         }
         self.tombstones.forget(&within);

@@ -46,6 +46,15 @@ impl Content {
         }
     }
 
+    /// Is it byte by byte the same? False where that is not cheap to say.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Compact(one), Self::Compact(other)) => **one == **other,
+            (Self::Part(one), Self::Part(other)) => *one.bytes == *other.bytes,
+            _ => false,
+        }
+    }
+
     /// The object as JSON, as far as it is kept.
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         match self {

@@ -5,6 +5,7 @@
 //! prepared or freed under it.
 
 use std::any::TypeId;
+use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
@@ -20,10 +21,11 @@ use super::outside::refusal;
 use super::own::Unseen;
 use super::reads::Order;
 use super::slots::{Id, parts};
-use super::state::State;
+use super::state::{Shown, State};
 use super::stats::{Sizes, StoreStats};
 use super::table::Table;
 use super::values::{Part, Plan, Values};
+use super::version::order;
 use crate::clock::Clock;
 use crate::delta::Delta;
 use crate::error::Error;
@@ -104,13 +106,18 @@ impl Core {
         state.slots.get(self.parts_of(skim)).map(|slot| Arc::clone(&slot.object))
     }
 
-    /// The cached object, when it is the very version that `skim` shows. Allocates nothing.
-    pub(crate) fn same_version(&self, skim: &Skim<'_>) -> Option<Arc<Object>> {
+    /// What a list of this epoch shows, beside the cached object of that name: the cached one when that is
+    /// the very version, and whether the listed one is older. Allocates nothing.
+    pub(crate) fn listed(&self, skim: &Skim<'_>, epoch: u32) -> (Option<Arc<Object>>, bool) {
         let state = self.state.read();
-        let object = &state.slots.get(self.parts_of(skim))?.object;
-        let head = object.head();
-        let is_same = head.resource_version() == skim.resource_version && head.uid() == skim.uid;
-        (is_same && !skim.resource_version.is_empty()).then(|| Arc::clone(object))
+        let Some(slot) = state.slots.get(self.parts_of(skim)) else { return (None, false) };
+        let head = slot.object.head();
+        if head.resource_version() != skim.resource_version {
+            let order = order(&skim.resource_version, head.resource_version());
+            return (None, slot.run.epoch == epoch && order == Some(Ordering::Less));
+        }
+        let is_same = head.uid() == skim.uid && !skim.resource_version.is_empty();
+        (is_same.then(|| Arc::clone(&slot.object)), false)
     }
 
     /// Number of objects that the watch has shown.
@@ -327,19 +334,21 @@ impl Core {
 
     /// This process wrote `object`, of which its type may have a part only; ignored when the watch was
     /// faster.
-    pub(crate) fn wrote(&self, object: Arc<Object>) {
+    /// True when the watch has shown a later state, which a write cannot be older than unless it was
+    /// quicker than the answer, or the server's store was set back.
+    pub(crate) fn wrote(&self, object: Arc<Object>) -> bool {
         let object = self.keep_own(object);
-        self.lay(&object, &object);
+        self.lay(&object, &object)
     }
 
     /// As [`wrote`](Self::wrote), of an object as the API server has it.
-    pub(crate) fn wrote_whole(&self, object: Arc<Object>) {
+    pub(crate) fn wrote_whole(&self, object: Arc<Object>) -> bool {
         let kept = self.keep_whole(&object);
-        self.lay(&object, &kept);
+        self.lay(&object, &kept)
     }
 
     /// Lays an own write over what the watch has shown; `came` is what index values are read from.
-    fn lay(&self, came: &Arc<Object>, object: &Arc<Object>) {
+    fn lay(&self, came: &Arc<Object>, object: &Arc<Object>) -> bool {
         let (plan, tables) = {
             let state = self.state.read();
             (Arc::clone(&state.plan), state.tables.len())
@@ -347,14 +356,18 @@ impl Core {
         let mut values = Values::default();
         let part = plan.evaluate(came, object, &mut values);
         let mut state = self.state.write();
-        if !state.is_over(object) {
-            let now = self.clock.now();
-            state.own.wrote(Arc::clone(object), (&values, &part, tables), now);
-            // An index was added meanwhile: its values are not among these.
-            if !Arc::ptr_eq(&state.plan, &plan) {
-                state.own.unindex();
-            }
+        let shown = state.shown_beside(object);
+        if matches!(shown, Shown::Same | Shown::Later) {
+            return shown == Shown::Later;
         }
+        let now = self.clock.now();
+        let own = Arc::clone(object);
+        state.own.wrote(own, (&values, &part, tables), now, shown == Shown::Void);
+        // An index was added meanwhile: its values are not among these.
+        if !Arc::ptr_eq(&state.plan, &plan) {
+            state.own.unindex();
+        }
+        false
     }
 
     /// What is known of an own write to `key` that the watch has not shown.

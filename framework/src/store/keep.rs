@@ -22,7 +22,7 @@ use super::outside::{Fields, Outside};
 use super::part::Selection;
 use super::values::{Path, Plan};
 use crate::resource::{ClusterId, ObjectKey, Reads, Resource, ResourceExt, ResourceInfo, reads};
-use crate::wire::{Skim, is_of_head, object_at_path};
+use crate::wire::{Skim, is_of_head, object_at_path, times};
 
 /// How a store keeps its objects.
 #[derive(Clone, Debug, Default)]
@@ -242,7 +242,7 @@ pub(crate) trait Value: Any + Send + Sync {
 
 impl<K: Resource> Value for K {
     fn json(&self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec(self).unwrap_or_default();
+        let mut bytes = times::encoded(serde_json::to_vec(self).unwrap_or_default());
         // As in all forms: what every object of the kind says is left out.
         if let Ok(skim) = Skim::of(&bytes) {
             let compact = skim.compact();

@@ -20,7 +20,7 @@ use super::shares::{Decoded, Shares};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use crate::wire::object_at_path;
-use crate::wire::{Head, Outline, PathTree, Scalar, Skim, lean, path_at};
+use crate::wire::{Head, Outline, PathTree, Scalar, Skim, Undecodable, lean, times};
 
 /// An object of the cache; it never changes.
 pub(crate) struct Object {
@@ -139,6 +139,11 @@ impl Object {
         self.head().resource_version()
     }
 
+    /// Are they one state, byte by byte? Of decoded and compressed objects it is not found out.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.version() == other.version() && self.content.is_same(&other.content)
+    }
+
     /// The object as JSON, as far as it is kept.
     pub(crate) fn body(&self) -> Cow<'_, [u8]> {
         self.content.body()
@@ -240,14 +245,14 @@ impl Object {
         } else {
             &*body
         };
-        match catch_unwind(AssertUnwindSafe(|| decode::<K>(bytes, self.home.mode.is_part()))) {
-            Ok(decoded) => decoded.map_err(|error| explain(bytes, &error, self.is_secret())),
+        let is_part = self.home.mode.is_part();
+        let decode = || times::decoded(bytes, |bytes| decode::<K>(bytes, is_part));
+        match catch_unwind(AssertUnwindSafe(decode)) {
+            Ok(decoded) => {
+                decoded.map_err(|error| Undecodable::explain::<K>(bytes, &error).to_string())
+            }
             Err(_) => Err("decoding it panicked".to_owned()),
         }
-    }
-
-    fn is_secret(&self) -> bool {
-        self.home.info.group.is_empty() && self.home.info.kind == "Secret"
     }
 
     /// The body with `apiVersion` and `kind`.
@@ -281,17 +286,4 @@ fn decode<K: Resource>(bytes: &[u8], is_part: bool) -> serde_json::Result<K> {
     let skips = K::projection().is_some() && !is_part;
     let lean = if skips { lean::decoded(text) } else { None };
     lean.map_or_else(|| serde_json::from_str(text), Ok)
-}
-
-/// What serde said, after the path of the field it stumbled over. serde quotes the value, which
-/// must not reach a log when it is a secret.
-fn explain(bytes: &[u8], error: &serde_json::Error, is_secret: bool) -> String {
-    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
-    let line_start: usize = lines.take(error.line().saturating_sub(1)).map(<[u8]>::len).sum();
-    let path = path_at(bytes, line_start + error.column().saturating_sub(1));
-    match (is_secret, path.as_str()) {
-        (true, path) => format!("{path}: the value is not of the right type"),
-        (false, "") => error.to_string(),
-        (false, path) => format!("{path}: {error}"),
-    }
 }

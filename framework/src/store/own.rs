@@ -27,6 +27,9 @@ const DELETIONS: usize = 4;
 struct Own {
     state: Written,
     at: Instant,
+    /// Was what the watch had shown from before the server's store was set back? Then it counts for
+    /// more, whatever the versions.
+    outranks: bool,
     /// Where `by_value` has it.
     terms: Vec<Term>,
 }
@@ -118,6 +121,7 @@ impl Overlay {
         object: Arc<Object>,
         (values, part, tables): (&Values, &Part, usize),
         now: Instant,
+        outranks: bool,
     ) {
         self.prune(now);
         let is_over = match self.writes.get(object.key()).map(|own| &own.state) {
@@ -140,7 +144,8 @@ impl Overlay {
         for term in &terms {
             self.by_value.entry(term.clone()).or_default().insert(key.clone());
         }
-        self.writes.insert(key, Own { state: Written::Object(object), at: now, terms });
+        let state = Written::Object(object);
+        self.writes.insert(key, Own { state, at: now, outranks, terms });
     }
 
     /// The store has another index: what was written before is not in it.
@@ -199,7 +204,7 @@ impl Overlay {
         }
         let state = Written::Gone(Gone { uids, until });
         self.remove(key);
-        self.writes.insert(key.clone(), Own { state, at: now, terms: Vec::new() });
+        self.writes.insert(key.clone(), Own { state, at: now, outranks: false, terms: Vec::new() });
     }
 
     /// The last known version of an object that was deleted; `None` when there is nothing to hide.
@@ -237,6 +242,7 @@ impl Overlay {
         match self.writes.get(key) {
             Some(own) if now < own.at + OWN_WRITE_VALID => match (&own.state, seen) {
                 (Written::Object(own), None) => Some(own),
+                (Written::Object(own_object), Some(_)) if own.outranks => Some(own_object),
                 (Written::Object(own), Some(seen)) => match order(own.version(), seen.version()) {
                     Some(Ordering::Less | Ordering::Equal) => Some(seen),
                     _ => Some(own),
@@ -278,6 +284,8 @@ impl Overlay {
         };
         if caught_up {
             self.remove(object.key());
+        } else if let Some(own) = self.writes.get_mut(object.key()) {
+            own.outranks = false;
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
 
-use super::apply::{Mark, Sighting};
+use super::apply::{Mark, Run, Sighting};
 use super::groups::Groups;
 use super::hash::{Hash, Hasher};
 use super::moment::Moment;
@@ -34,9 +34,24 @@ pub(super) struct State {
     pub(super) membership: u64,
     /// The newest version up to which everything was applied; empty before the first list.
     pub(super) version: Arc<str>,
+    /// The epochs of scopes whose server's store was set back.
+    epochs: Vec<(Option<Arc<str>>, u32)>,
     /// Snapshots that somebody holds.
     moments: Vec<Weak<Moment>>,
     hasher: Hasher,
+}
+
+/// What the watch has shown at the key of an own write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shown {
+    /// Nothing, or an earlier state.
+    Earlier,
+    /// The written state, or a deletion since.
+    Same,
+    /// A later state.
+    Later,
+    /// A state from before the server's store was set back: whatever its version, it is over.
+    Void,
 }
 
 impl State {
@@ -53,18 +68,46 @@ impl State {
             resident: 0,
             membership: 0,
             version: Arc::default(),
+            epochs: Vec::new(),
             moments: Vec::new(),
             hasher,
         }
     }
 
-    /// Has the watch shown this state, or that it is no more?
-    pub(super) fn is_over(&self, object: &Object) -> bool {
-        let slot = self.slots.get(parts(object.key()));
-        let is_seen = slot.is_some_and(|slot| {
-            order(object.version(), slot.object.version()).is_some_and(Ordering::is_le)
-        });
-        is_seen || self.tombstones.covers(object)
+    /// What the watch has shown of the key of `object`, which this process wrote.
+    pub(super) fn shown_beside(&self, object: &Object) -> Shown {
+        let epoch = self.epoch_of(object.key().namespace());
+        let is_of_now = |run: Run| run.epoch >= epoch;
+        if self.tombstones.run(object.key()).is_some_and(is_of_now)
+            && self.tombstones.covers(object)
+        {
+            return Shown::Same;
+        }
+        let Some(slot) = self.slots.get(parts(object.key())) else { return Shown::Earlier };
+        if !is_of_now(slot.run) {
+            return Shown::Void;
+        }
+        match order(object.version(), slot.object.version()) {
+            Some(Ordering::Less) => Shown::Later,
+            Some(Ordering::Equal) => Shown::Same,
+            _ => Shown::Earlier,
+        }
+    }
+
+    /// The epoch of a namespace. What was shown in an earlier one does not compare with what comes.
+    fn epoch_of(&self, namespace: Option<&str>) -> u32 {
+        let is_in = |scope: &Option<Arc<str>>| scope.is_none() || scope.as_deref() == namespace;
+        let epochs = self.epochs.iter().filter(|(scope, _)| is_in(scope));
+        epochs.map(|(_, epoch)| *epoch).max().unwrap_or_default()
+    }
+
+    /// A scope's new epoch has begun.
+    pub(super) fn begin_epoch(&mut self, mark: &Mark) {
+        let epoch = mark.run.epoch;
+        match self.epochs.iter_mut().find(|(scope, _)| *scope == mark.namespace) {
+            Some((_, known)) => *known = epoch,
+            None => self.epochs.push((mark.namespace.clone(), epoch)),
+        }
     }
 
     /// Puts an object at a key that has none.

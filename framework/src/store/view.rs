@@ -102,9 +102,13 @@ impl<K: Resource> Store<K> {
         select(self.core.collect(namespace, At::Now), labels)
     }
 
-    /// The objects whose index value is `value`, in key order. An index that the store does not have
-    /// yet is built by this call and kept. A value of another type than the index has does not
-    /// compile:
+    /// The objects whose index value is `value`, in key order: by namespace, then by name. That is the
+    /// alphabet's order and says nothing of age or right, and users of the cluster choose the values: when
+    /// one of several objects with the same value is to win, compare their ages
+    /// ([`is_older_than`](crate::resource::ResourceExt::is_older_than)), or look within one namespace.
+    ///
+    /// An index that the store does not have yet is built by this call and kept. A value of another type
+    /// than the index has does not compile:
     ///
     /// ```compile_fail,E0277
     /// use k8s_openapi::api::core::v1::Pod;
@@ -152,6 +156,10 @@ impl<K: Resource> Store<K> {
     }
 
     /// The objects with an owner reference to this uid, in key order; an index like any other.
+    ///
+    /// An owner reference is a claim: whoever may create such an object in the namespace can make one to
+    /// any uid that he sees. Do not decide by it alone that something is there, or how much of it;
+    /// compare names, or what was applied.
     ///
     /// # Panics
     /// As [`by_index`](Self::by_index).
@@ -244,7 +252,8 @@ impl<K: Resource> Snapshot<K> {
         by_index(&self.core, self.at(), index, value)
     }
 
-    /// The objects with an owner reference to this uid, in key order.
+    /// The objects with an owner reference to this uid, in key order; these are claims, as those of
+    /// [`Store::owned_by`].
     ///
     /// # Panics
     /// As [`Store::by_index`].

@@ -12,6 +12,8 @@
 //! server.
 
 #[cfg(test)]
+mod creation_tests;
+#[cfg(test)]
 mod lock_tests;
 #[cfg(test)]
 mod operator_tests;
@@ -38,7 +40,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use parking_lot::Mutex;
 use windlass_apiserver::ApiServer;
 
-use crate::client::{Client, ClientConfig};
+use crate::client::{Client, ClientConfig, NewServer};
 use crate::clock::Clock;
 use crate::crd::CustomResource;
 use crate::embedded;
@@ -69,6 +71,8 @@ pub struct TestCluster {
     namespace: String,
     /// On a shared server operators see only these.
     namespaces: Arc<Mutex<Vec<String>>>,
+    /// What is known of elections in them.
+    new_server: Arc<NewServer>,
 }
 
 impl Default for TestClusterBuilder {
@@ -137,7 +141,12 @@ impl TestClusterBuilder {
             }
         };
         let namespaces = Arc::new(Mutex::new(vec![namespace.clone()]));
-        Ok(TestCluster { client, server, config: real, namespace, namespaces })
+        let new_server = Arc::new(match &server {
+            Some(_) => NewServer::default(),
+            None => NewServer::only(Arc::clone(&namespaces)),
+        });
+        let client = client.of_new_server(&new_server);
+        Ok(TestCluster { client, server, config: real, namespace, namespaces, new_server })
     }
 
     fn seams(self, embedded: bool) -> Seams {
@@ -183,7 +192,10 @@ impl TestCluster {
             Some(config) => real::as_user(config.clone(), user, groups)
                 .and_then(|config| Client::builder().config(config).seams(seams).build()),
         };
-        client.unwrap_or_else(|error| panic!("cannot make a client: {error:?}"))
+        match client {
+            Ok(client) => client.of_new_server(&self.new_server),
+            Err(error) => panic!("cannot make a client: {error:?}"),
+        }
     }
 
     /// Is it the embedded server?
@@ -199,6 +211,7 @@ impl TestCluster {
     pub async fn kubeconfig(&self) -> String {
         let text = match &self.server {
             Some(server) => {
+                self.new_server.open(self.client.seams().clock.mark());
                 let listening = server.listen((Ipv4Addr::LOCALHOST, 0).into()).await;
                 listening.map(|listening| listening.kubeconfig).map_err(|error| error.to_string())
             }
@@ -245,14 +258,18 @@ impl TestCluster {
     /// Installs the definition of `K` and waits until it is served.
     ///
     /// # Panics
-    /// When it cannot be installed.
+    /// When it cannot be installed; when another one of that name is there that would lose something by it.
     pub async fn install<K: CustomResource>(&self) {
         let outcome = match definition_of::<K>() {
-            Ok(definition) => install_all(&self.client, &[definition]).await,
+            Ok(definition) => install_all(&self.client, &[definition], false).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = outcome {
-            panic!("cannot install a definition for this test: {error:?}");
+        match outcome.as_deref() {
+            Ok([]) => {}
+            Ok([left_alone, ..]) => {
+                panic!("cannot install a definition for this test: {}", left_alone.text)
+            }
+            Err(error) => panic!("cannot install a definition for this test: {error:?}"),
         }
     }
 

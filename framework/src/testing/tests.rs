@@ -90,7 +90,7 @@ async fn a_server_accepts_the_manifests_as_they_are_printed() {
     let options = ManifestOptions::default().namespace(cluster.namespace());
     let text = manager.manifests(&options).unwrap();
     let documents: Vec<DynamicObject> = serde_saphyr::from_multiple(&text).unwrap();
-    assert_eq!(documents.len(), 10, "{text}");
+    assert_eq!(documents.len(), 11, "{text}");
     for document in documents {
         let info = info_of(&document);
         let api = cluster.client().dynamic(info, document.namespace());
@@ -108,7 +108,7 @@ pub(super) fn info_of(object: &DynamicObject) -> ResourceInfo {
         group: group.to_owned().into(),
         version: version.to_owned().into(),
         kind: object.kind.clone().into(),
-        plural: format!("{}s", object.kind.to_lowercase()).into(),
+        plural: format!("{}s", object.kind.to_lowercase()).replace("ys", "ies").into(),
         scope: if cluster { Scope::Cluster } else { Scope::Namespaced },
     }
 }

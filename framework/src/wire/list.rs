@@ -100,7 +100,10 @@ impl ListSplitter {
             (At::Value, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => (At::Value, 0),
             (At::AfterValue, b',') => (At::Name, 1),
             (At::FirstItem | At::AfterItem, b']') => (At::AfterValue, 1),
-            (At::FirstItem | At::Item, b'{') => (At::Item, 0),
+            // What is no object is an item nevertheless: one bad item does not end a list.
+            (At::FirstItem | At::Item, byte) if !matches!(byte, b',' | b':' | b']' | b'}') => {
+                (At::Item, 0)
+            }
             (At::AfterItem, b',') => (At::Item, 1),
             (at, byte) => {
                 let byte = char::from(byte).escape_default().to_string();
@@ -230,12 +233,22 @@ mod tests {
         for body in [
             format!("{{{meta}}}"),
             format!(r#"{{{meta},"items":7}}"#),
-            format!(r#"{{{meta},"items":[7]}}"#),
+            format!(r#"{{{meta},"items":[7,]}}"#),
+            format!(r#"{{{meta},"items":[,7]}}"#),
             r#"{"items":[]}"#.to_owned(),
             "[]".to_owned(),
             "<html>".to_owned(),
         ] {
             assert!(split(body.as_bytes(), &[]).is_err(), "{body}");
+        }
+    }
+
+    #[test]
+    fn items_that_are_no_objects_are_items_all_the_same() {
+        let items = json!([null, {"a": 1}, 7, -1.5e3, "a,]}\"", [], [{}, 2], true, {"b": 2}]);
+        let body = format!(r#"{{"items":{items},"metadata":{{"resourceVersion":"1"}}}}"#);
+        for cut in 0..body.len() {
+            assert_eq!(json!(split(body.as_bytes(), &[cut]).unwrap().0), items, "cut at {cut}");
         }
     }
 

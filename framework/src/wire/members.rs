@@ -228,44 +228,5 @@ pub(crate) fn object_at_path<'a>(bytes: &'a [u8], path: &[&str]) -> Option<&'a [
     object_at_path(found?, rest)
 }
 
-/// Steps that a path has at most. Each costs a look at all that the value holds.
-const MOST_STEPS: usize = 64;
-
-/// The path of the value that `offset` falls into, such as `.spec.ports[0].port`. A closing bracket is its
-/// object's or array's, not the last value's before it: there a decoder stands that misses a member.
-pub(crate) fn path_at(bytes: &[u8], offset: usize) -> String {
-    let mut path = String::new();
-    let (mut from, mut value) = (0, bytes);
-    for _ in 0..MOST_STEPS {
-        let target = offset.saturating_sub(from);
-        let mut next = None;
-        if value.first() == Some(&b'[') {
-            let mut index = 0;
-            let _ = elements(value, &mut |at, element| {
-                if (at..at + element.len()).contains(&target) && next.is_none() {
-                    next = Some((format!("[{index}]"), at, element));
-                }
-                index += 1;
-            });
-        } else if value.first() == Some(&b'{') {
-            let _ = members(value, &mut |member| {
-                if (member.start..member.end).contains(&target) {
-                    let name = String::from_utf8_lossy(member.name);
-                    let at = member.end - member.value.len();
-                    next = Some((format!(".{name}"), at, member.value));
-                }
-                next.is_none()
-            });
-        }
-        let Some((step, at, inner)) = next else {
-            return path;
-        };
-        path.push_str(&step);
-        from += at;
-        value = inner;
-    }
-    path
-}
-
 #[cfg(test)]
 mod tests;

@@ -6,6 +6,7 @@
 
 mod carry;
 mod cut;
+mod explain;
 mod frame;
 mod head;
 pub(crate) mod lean;
@@ -18,15 +19,16 @@ mod paths;
 mod scan;
 mod skim;
 pub(crate) mod status;
+pub(crate) mod times;
 
 pub(crate) use carry::MAX_PIECE;
 pub use carry::Part;
 pub(crate) use cut::{object_at_path, without};
+pub(crate) use explain::Undecodable;
 pub use frame::{EventType, Frame, FrameDecoder};
 pub(crate) use head::Outline;
 pub use head::{Head, OwnerRef};
 pub(crate) use list::{ListMeta, ListSplitter};
-pub(crate) use members::path_at;
 pub(crate) use only::{Only, is_of_head};
 pub(crate) use paths::{PathTree, Scalar, values_at};
 pub use scan::Malformed;

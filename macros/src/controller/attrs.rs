@@ -1,15 +1,21 @@
 //! The keys of `#[controller(…)]`, as written.
 
-use proc_macro2::Span;
+use proc_macro2::{Span, TokenStream};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::ParseStream;
 use syn::{Attribute, Expr, Ident, Token, Type};
 
 use crate::errors::Errors;
-use crate::keys::{self, At, Key, set, skip_to_comma, unknown};
+use crate::keys::{self, At, Key, left_over, set, unknown};
 
-const KEYS: &[&str] = &["for", "when", "owns", "watches", "finalizer", "can", "name", "workers"];
-const VERBS: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
+pub(crate) const KEYS: &[&str] =
+    &["for", "when", "owns", "watches", "finalizer", "can", "name", "workers"];
+/// Keys that name the objects which a change of a watched object concerns.
+pub(crate) const MAPPER_KEYS: &[&str] = &["by", "index"];
+/// Keys behind the mapper of a watch.
+pub(crate) const WATCH_KEYS: &[&str] = &["when"];
+pub(crate) const VERBS: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
 
 /// What the user wrote.
 #[derive(Debug, Default)]
@@ -103,13 +109,15 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
         return Err(missing(syn::spanned::Spanned::span(&kind)));
     }
     let key = input.call(Ident::parse_any)?;
-    if key != "by" && key != "index" {
-        let message = unknown("key", &key.to_string(), &["by", "index"]);
+    if !MAPPER_KEYS.iter().any(|known| key == known) {
+        let message = unknown("key", &key.to_string(), MAPPER_KEYS);
         return Err(syn::Error::new(key.span(), message));
     }
     input.parse::<Token![=]>()?;
     let by = input.parse()?;
-    input.parse::<Option<Token![,]>>()?;
+    if input.parse::<Option<Token![,]>>()?.is_none() && !input.is_empty() {
+        return Err(input.error("expected `,`"));
+    }
     let when = if input.is_empty() { None } else { Some(predicate(input)?) };
     if !input.is_empty() {
         return Err(input.error(format_args!("`watches` is written `{WATCH}`")));
@@ -120,8 +128,8 @@ fn watch(input: ParseStream<'_>) -> syn::Result<WatchAttr> {
 /// `when = labels_changed()`
 fn predicate(input: ParseStream<'_>) -> syn::Result<Expr> {
     let key = input.call(Ident::parse_any)?;
-    if key != "when" {
-        return Err(syn::Error::new(key.span(), unknown("key", &key.to_string(), &["when"])));
+    if !WATCH_KEYS.iter().any(|known| key == known) {
+        return Err(syn::Error::new(key.span(), unknown("key", &key.to_string(), WATCH_KEYS)));
     }
     input.parse::<Token![=]>()?;
     let when = input.parse()?;
@@ -132,16 +140,20 @@ fn predicate(input: ParseStream<'_>) -> syn::Result<Expr> {
 /// `get list Pod, create Event`: verbs, then the kind they are granted on.
 fn grants(input: ParseStream<'_>, errors: &mut Errors, into: &mut Vec<Grant>) {
     while !input.is_empty() {
-        if let Some(found) = errors.keep(grant(input)) {
-            for (verb, span, kind) in found {
-                match verb_fault(&verb) {
-                    Some(message) => errors.at(span, message),
-                    None => into.push(Grant { verb, span, kind }),
-                }
+        let found = errors.keep(grant(input));
+        let rest = left_over(input);
+        let _ = input.parse::<Option<Token![,]>>();
+        let Some(found) = found else { continue };
+        // Read without it, the grant would be another one than what stands there.
+        if !rest.is_empty() {
+            errors.add(syn::Error::new_spanned(&rest, rest_fault(&found, &rest)));
+        }
+        for (verb, span, kind) in found {
+            match verb_fault(&verb) {
+                Some(message) => errors.at(span, message),
+                None => into.push(Grant { verb, span, kind }),
             }
         }
-        skip_to_comma(input);
-        let _ = input.parse::<Option<Token![,]>>();
     }
 }
 
@@ -151,7 +163,7 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Type)>> {
         let verb: Ident = input.parse()?;
         verbs.push((verb.to_string(), verb.span()));
     }
-    let kind: Type = input.parse()?;
+    let kind = Type::without_plus(input)?;
     if verbs.is_empty() {
         let span = syn::spanned::Spanned::span(&kind);
         return Err(syn::Error::new(
@@ -160,6 +172,27 @@ fn grant(input: ParseStream<'_>) -> syn::Result<Vec<(String, Span, Type)>> {
         ));
     }
     Ok(verbs.into_iter().map(|(verb, span)| (verb, span, kind.clone())).collect())
+}
+
+/// The text against `rest`, which stands between a grant and the next comma.
+fn rest_fault(grant: &[(String, Span, Type)], rest: &TokenStream) -> String {
+    let text = |tokens: TokenStream| tokens.to_string().replace(' ', "");
+    let verbs: Vec<&str> = grant.iter().map(|(verb, ..)| verb.as_str()).collect();
+    let kind = grant.first().map(|(.., kind)| text(kind.to_token_stream())).unwrap_or_default();
+    let verbs = verbs.join(" ");
+    if rest.to_string().starts_with('/') {
+        let rest = text(rest.clone());
+        format!(
+            "subresources cannot be granted here yet, and `{verbs} {kind}` grants nothing on `{kind}{rest}`: remove it \
+             from `can(…)`, grant `{verbs}` on the subresource in a Role of your own beside the operator's manifests, and \
+             use it through `cx.client()`"
+        )
+    } else {
+        format!(
+            "`{rest}` stands behind the grant `{verbs} {kind}`: a grant is verbs and one kind, and a comma separates it \
+             from the next: `get list Pod, create Event`"
+        )
+    }
 }
 
 fn verb_fault(verb: &str) -> Option<String> {

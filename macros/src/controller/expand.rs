@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DeriveInput, Type};
 
-use super::attrs::{Attrs, Grant};
+use super::attrs::{Attrs, Grant, VERBS};
 use crate::keys::same_tokens;
 
 /// Verbs that a controller has on every kind it caches.
@@ -30,7 +30,27 @@ pub(super) fn all(input: &DeriveInput, attrs: &Attrs, faulty: bool) -> TokenStre
         let target = quote_spanned!(at(kind.span())=> ::windlass::rbac::Can<#verb, #kind>);
         output.extend(quote!(#[automatically_derived] impl #generics #target for #ty #bounds {}));
     }
+    output.extend(nothing(input, attrs));
     output
+}
+
+/// Grants on kinds without objects: see `windlass::__private::Nothing`.
+fn nothing(input: &DeriveInput, attrs: &Attrs) -> TokenStream {
+    let (generics, ty, bounds) = parts(input);
+    let (nothing, neither) =
+        (quote!(::windlass::__private::Nothing), quote!(::windlass::__private::Neither));
+    // Two impls at least, so that none is the only one.
+    let kinds = |has_one: bool| std::iter::once(&nothing).chain((!has_one).then_some(&neither));
+    let granted = grants(attrs);
+    let can = VERBS.iter().flat_map(|verb| {
+        let has_one = granted.iter().any(|grant| grant.verb == *verb);
+        let verb = verb_type(verb, Span::call_site());
+        kinds(has_one).map(move |kind| quote!(::windlass::rbac::Can<#verb, #kind>))
+    });
+    let owns = kinds(!attrs.owns.is_empty()).map(|kind| quote!(::windlass::rbac::Owns<#kind>));
+    can.chain(owns)
+        .map(|target| quote!(#[automatically_derived] impl #generics #target for #ty #bounds {}))
+        .collect()
 }
 
 /// A span that shows errors at `place` and looks names up where the derive stands.

@@ -1,6 +1,6 @@
 //! `#[derive(Controller)]`.
 
-mod attrs;
+pub(crate) mod attrs;
 mod check;
 mod expand;
 
@@ -71,6 +71,48 @@ mod tests {
         }
         for part in ["for = Website", "`dns` is no finalizer", "by = "] {
             assert!(faults.iter().any(|fault| fault.contains(part)), "{part} not in {faults:#?}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_over_behind_a_grant_is_a_fault() {
+        let left_over = [
+            ("can(create Pod/eviction)", "subresources cannot be granted here yet"),
+            ("can(get Pod/log, list Pod)", "subresources cannot be granted here yet"),
+            ("can(get list core::v1::Pod/status)", "`core::v1::Pod/status`"),
+            ("can(get Pod; list Pod)", "`; list Pod` stands behind the grant `get Pod`"),
+            ("can(get Pod.log)", "`. log` stands behind"),
+            ("can(get Pod:log)", "`: log` stands behind"),
+            ("can(get Pod \"log\")", "`\"log\"` stands behind"),
+            ("can(get Pod = Pod)", "`= Pod` stands behind"),
+            ("can(get Pod + Service)", "`+ Service` stands behind"),
+            ("can(get Pod & Service)", "`& Service` stands behind"),
+            ("can(get Pod | Service)", "`| Service` stands behind"),
+            ("can(get Pod { log })", "`{ log }` stands behind"),
+            ("can(get Pod [log])", "`[log]` stands behind"),
+            ("can(get Pod 1)", "`1` stands behind"),
+            ("can(get|list Pod)", "a grant is verbs and a kind"),
+            ("can(get Pod get Pod)", "unknown verb `Pod`"),
+            ("can(get Pod,, list Pod)", ""),
+            ("owns(Pod/status)", "expected `,`"),
+            ("owns(Pod; Service)", "expected `,`"),
+            ("watches(Pod by = f)", "by a function of it"),
+            ("watches(Pod, by = f when = g())", "expected `,`"),
+            ("watches(Pod, by = f, when = g() by = h)", "is written"),
+            ("workers = 1 2", "expected `,`"),
+            ("name = \"a\" \"b\"", "expected `,`"),
+        ];
+        for (keys, text) in left_over {
+            let keys: proc_macro2::TokenStream = keys.parse().unwrap();
+            let (attrs, faults) = read(&parse_quote! {
+                #[controller(for = Website, #keys)]
+                struct Sites;
+            });
+            let granted = &attrs.grants;
+            assert!(
+                !faults.is_empty() && faults.iter().any(|fault| fault.contains(text)),
+                "{keys}: {text} not in {faults:#?}; granted: {granted:?}"
+            );
         }
     }
 }

@@ -9,10 +9,10 @@ use syn::{Attribute, Token, Type};
 use crate::errors::Errors;
 use crate::keys::{self, At, Key, set, unknown};
 
-const KEYS: &[&str] = &["of", "skip"];
-const FIELD_KEYS: &[&str] = &["path", "label", "annotation", "default"];
+pub(crate) const KEYS: &[&str] = &["of", "skip"];
+pub(crate) const FIELD_KEYS: &[&str] = &["path", "label", "annotation", "default"];
 /// Parts of the metadata that nothing in the framework needs to find in a decoded object.
-const SKIPPABLE: &[&str] = &["labels", "annotations"];
+pub(crate) const SKIPPABLE: &[&str] = &["labels", "annotations"];
 
 /// What stands on the struct.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! `#[derive(Projection)]`.
 
-mod attrs;
+pub(crate) mod attrs;
 mod check;
 mod expand;
 mod model;

@@ -8,7 +8,7 @@ use super::index::IndexAttr;
 use crate::errors::Errors;
 use crate::keys::{self, At, Key, set};
 
-const KEYS: &[&str] = &[
+pub(crate) const KEYS: &[&str] = &[
     "group",
     "version",
     "kind",
@@ -21,8 +21,9 @@ const KEYS: &[&str] = &[
     "column",
     "scale",
 ];
-const COLUMN_KEYS: &[&str] = &["name", "path", "type", "format", "priority", "description"];
-const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
+pub(crate) const COLUMN_KEYS: &[&str] =
+    &["name", "path", "type", "format", "priority", "description"];
+pub(crate) const SCALE_KEYS: &[&str] = &["spec", "status", "selector"];
 
 /// What the user wrote.
 #[derive(Debug, Default)]

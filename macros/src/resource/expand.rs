@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::Type;
 use syn::spanned::Spanned;
 
 use super::attrs::{ColumnAttr, ScaleAttr};
@@ -177,7 +178,13 @@ fn deserialize(model: &ResourceModel) -> TokenStream {
         let Field { ident, json, ty, .. } = field;
         let place = place + 1;
         let p = private_at(at(ty.span()));
-        let read = quote_spanned!(at(ty.span())=> #p::read(&mut __map, #json, &mut #ident)?);
+        let read = match field.status() {
+            Some(inner) => {
+                let missing = missing(inner);
+                quote_spanned!(at(ty.span())=> #p::read_status(&mut __map, #json, &mut #ident, #missing)?)
+            }
+            None => quote_spanned!(at(ty.span())=> #p::read(&mut __map, #json, &mut #ident)?),
+        };
         quote!(#place => #read,)
     });
     let values = model.fields.iter().map(|field| {
@@ -247,7 +254,17 @@ fn crd(model: &ResourceModel) -> TokenStream {
         let Field { json, ty, optional, doc, .. } = field;
         let at_type = private_at(at(ty.span()));
         let schema = quote_spanned!(at(ty.span())=> #at_type::schema_of::<#ty>);
-        quote!(#p::Field { name: #json, optional: #optional, doc: #doc, schema: #schema })
+        let in_part = option(field.status().map(|inner| {
+            let missing = missing(inner);
+            quote_spanned!(at(ty.span())=> || #at_type::reads_in_part::<#inner>(#missing))
+        }));
+        quote!(#p::Field {
+            name: #json,
+            optional: #optional,
+            doc: #doc,
+            schema: #schema,
+            in_part: #in_part,
+        })
     });
     let index_paths = model.indexes.iter().filter_map(|index| match &index.source {
         IndexSource::Path(path) => {
@@ -285,6 +302,18 @@ fn crd(model: &ResourceModel) -> TokenStream {
             }
         }
     }
+}
+
+/// The values for absent fields of a status of that type. Whether it has a `Default` is found by method
+/// resolution: the method of `Of<T>`, if there is one, comes before that of `&Of<T>`.
+fn missing(status: &Type) -> TokenStream {
+    let p = private();
+    quote!({
+        static __MISSING: #p::Filling = #p::Filling::new();
+        #[allow(unused_imports)]
+        use #p::{FilledByDefault as _, NotFilled as _};
+        __MISSING.get(|| (&#p::Of::<#status>::new()).missing())
+    })
 }
 
 fn option(value: Option<impl ToTokens>) -> TokenStream {

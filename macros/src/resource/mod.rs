@@ -1,6 +1,6 @@
 //! `#[derive(CustomResource)]`.
 
-mod attrs;
+pub(crate) mod attrs;
 mod check;
 mod expand;
 mod index;

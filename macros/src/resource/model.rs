@@ -1,7 +1,7 @@
 //! What `#[derive(CustomResource)]` will generate.
 
 use proc_macro2::{Ident, Span};
-use syn::{Data, DeriveInput, Fields, Type, Visibility};
+use syn::{Data, DeriveInput, Fields, GenericArgument, PathArguments, Type, Visibility};
 
 use super::attrs::{Attrs, ColumnAttr, ScaleAttr};
 use super::index::IndexAttr;
@@ -163,6 +163,21 @@ impl Field {
             optional: is_option(&field.ty),
             doc: docs(&field.attrs),
         })
+    }
+}
+
+impl Field {
+    /// Of an optional status its type.
+    pub(super) fn status(&self) -> Option<&Type> {
+        let Type::Path(path) = &self.ty else { return None };
+        let last = path.path.segments.last().filter(|_| self.optional && self.json == "status")?;
+        match &last.arguments {
+            PathArguments::AngleBracketed(arguments) => match arguments.args.first()? {
+                GenericArgument::Type(inner) => Some(inner),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

@@ -49,16 +49,25 @@ impl Reconciler for Keeper {
 }
 
 fn operator(client: Client) -> Manager {
-    Manager::new(client).leader_election("{{project-name}}").install::<{{kind}}>().controller(Keeper)
+    Manager::new(client)
+        .leader_election("{{project-name}}")
+        .install::<{{kind}}>()
+        .controller(Keeper)
 }
 
 fn main() -> ExitCode {
-    let spec = {{kind}}Spec { message: "hello".to_owned() };
-    windlass::cli::App::new(operator).sample({{kind}}::new("sample", spec)).main()
+    let spec = {{kind}}Spec {
+        message: "hello".to_owned(),
+    };
+    windlass::cli::App::new(operator)
+        .package(windlass::package!())
+        .sample({{kind}}::new("sample", spec))
+        .main()
 }
 
 #[cfg(test)]
 mod tests {
+    use windlass::api::Api;
     use windlass::testing::TestCluster;
 
     use super::*;
@@ -68,17 +77,20 @@ mod tests {
         let cluster = TestCluster::start().await;
         cluster.install::<{{kind}}>().await;
         let running = cluster.spawn(operator(cluster.client()));
-        let objects = cluster.client().namespace::<{{kind}}>(cluster.namespace());
-        let mut object = {{kind}}::new("a", {{kind}}Spec { message: "one".to_owned() });
-        objects.create(&object).await.unwrap();
-        running.settled().await;
+        let objects: Api<{{kind}}> = cluster.client().namespace(cluster.namespace());
+        let children: Api<ConfigMap> = cluster.client().namespace(cluster.namespace());
 
-        object = objects.get("a").await.unwrap();
+        let spec = {{kind}}Spec {
+            message: "one".to_owned(),
+        };
+        objects.create(&{{kind}}::new("a", spec)).await.unwrap();
+        running.settled().await;
+        let mut object = objects.get("a").await.unwrap();
         object.spec.message = "two".to_owned();
         objects.replace(&object).await.unwrap();
         running.settled().await;
 
-        let child = cluster.client().namespace::<ConfigMap>(cluster.namespace()).get("a").await.unwrap();
+        let child = children.get("a").await.unwrap();
         assert_eq!(child.data.unwrap()["message"], "two");
         running.stop().await;
     }

@@ -1,12 +1,13 @@
 // The driver over controller-runtime and client-go: a manager whose reconciler gets its object from
 // the cache, or a shared informer alone.
 //
-//	peers-go --server URL --control ADDRESS --kind pod --n 10000 --mode json|protobuf
-//	         --work cache|controller --phases sync,events:60000
+//	peers-go --server URL --control ADDRESS --kind pod --n 10000 --mode json|protobuf|stripped
+//	         --work cache|controller --workers 4 --phases sync,events:60000
 //	peers-go encode --server URL --out FILE       Pods of the load generator, in protobuf
 //
 // Mode "protobuf" is what both libraries do by default with built-in kinds; "json" forces the content
-// type. Custom resources are always JSON.
+// type; "stripped" is the default and removes managed fields before objects are cached. Custom resources
+// are always JSON. The phase "collect" reads memory after a collection.
 package main
 
 import (
@@ -19,8 +20,10 @@ import (
 type options struct {
 	server, control, kind, mode, out string
 	objects                          uint64
-	controller                       bool
-	phases                           []string
+	// Reconciles at once; 0 is the default.
+	workers    int
+	controller bool
+	phases     []string
 }
 
 func read(words []string) options {
@@ -40,6 +43,8 @@ func read(words []string) options {
 			o.out = value
 		case "n":
 			o.objects = number(value)
+		case "workers":
+			o.workers = int(number(value))
 		case "work":
 			o.controller = value == "controller"
 		case "phases":

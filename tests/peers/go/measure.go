@@ -85,6 +85,11 @@ func (m *meter) failed() (failed, givenUp uint64) {
 	return failed, givenUp
 }
 
+// dueToFail: how many of so many changes fail, the last of which has this version.
+func dueToFail(last, changes uint64) uint64 {
+	return (last/failEvery - (last-min(changes, last))/failEvery) * failInARow
+}
+
 // fails tells whether the reconcile of this version is to fail.
 func (m *meter) fails(version string) bool {
 	if !m.failing.Load() {
@@ -232,6 +237,8 @@ func run(o options, s subject) error {
 			err = w.sync()
 		case "events":
 			err = w.events(at(1), at(2))
+		case "collect":
+			w.collect()
 		case "churn":
 			err = w.churn(at(1))
 		case "rate":
@@ -287,9 +294,9 @@ func (w *work) check(served string, words ...any) error {
 	return err
 }
 
-// once fails unless there was one for each, give or take one in a hundred.
+// once fails unless there was exactly one for each.
 func once(what string, seen, due uint64) error {
-	if (max(seen, due)-min(seen, due))*100 <= due {
+	if seen == due {
 		return nil
 	}
 	return fmt.Errorf("%d %s, not %d: void", seen, what, due)

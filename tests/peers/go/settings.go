@@ -38,6 +38,14 @@ func has(o options, phase string) bool {
 	return false
 }
 
+// cached is what the cache does with objects before it keeps them.
+func cached(o options) cache.Options {
+	if o.mode == "stripped" {
+		return cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
+	}
+	return cache.Options{}
+}
+
 func controllerOptions(workers int) controller.Options {
 	return controller.Options{MaxConcurrentReconciles: workers}
 }

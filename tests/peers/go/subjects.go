@@ -109,6 +109,9 @@ func newInformer(o options) subject {
 		lister = cache.NewListWatchFromClient(widgets, "widgets", "", everything)
 	}
 	shared := cache.NewSharedIndexInformer(lister, example, 0, cache.Indexers{"app": byApp, "other": byOther})
+	if transform := cached(o).DefaultTransform; transform != nil {
+		check(shared.SetTransform(transform))
+	}
 	return &informer{base: base{indexer: shared.GetIndexer(), synced: shared.HasSynced}, shared: shared}
 }
 
@@ -137,6 +140,7 @@ func (m *manager) start() error {
 	ctx := context.Background()
 	manager, err := ctrl.NewManager(config(m.options), ctrl.Options{
 		Scheme:                 scheme,
+		Cache:                  cached(m.options),
 		Metrics:                server.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 	})
@@ -153,7 +157,10 @@ func (m *manager) start() error {
 		}
 	}
 	build := ctrl.NewControllerManagedBy(manager).For(example)
-	if has(m.options, "flight:") {
+	switch {
+	case m.options.workers > 0:
+		build = build.WithOptions(controllerOptions(m.options.workers))
+	case has(m.options, "flight:"):
 		build = build.WithOptions(controllerOptions(20_000))
 	}
 	if err := build.Complete(&noop{m: &m.m, client: manager.GetClient(), kind: m.options.kind}); err != nil {

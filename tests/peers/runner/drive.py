@@ -85,12 +85,15 @@ def used():
 
 def run(job):
     """Runs a job; its lines, or why there are none, and what others used meanwhile."""
-    protobuf = encoded(job.n) if job.column == "go-pb" and job.kind == "pod" else None
+    is_protobuf = job.column in ("go-pb", "go-stripped") and job.kind == "pod"
+    protobuf = encoded(job.n) if is_protobuf else None
     began, before, own = time.monotonic(), busy(), used()
     with Load(job.kind, job.n, protobuf) as load:
         words = [str(BIN / job.driver), "--server", load.api, "--control", load.control,
                  "--kind", job.kind, "--n", str(job.n), "--mode", job.mode, "--work", job.work,
                  "--phases", job.phases]
+        if job.workers:
+            words += ["--workers", str(job.workers)]
         try:
             done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE,
                                   env={**os.environ, "RUST_BACKTRACE": "0"})

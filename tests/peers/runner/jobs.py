@@ -6,6 +6,7 @@ is slow has fewer objects or events, which changes no figure per one of them. A 
 about half an hour on two quiet cores.
 """
 
+import os
 from dataclasses import dataclass
 
 # Our columns first. Go is controller-runtime where there is a reconcile, client-go where there is none.
@@ -15,14 +16,16 @@ COLUMNS = {
     "typed": "ours, typed",
     "metadata": "ours, metadata",
     "cold": "ours, cold",
+    "template": "ours, as the template runs",
     "kube": "kube-rs",
     "kube-stripped": "kube-rs, stripped",
     "kube-streaming": "kube-rs, streaming list",
     "go-json": "Go, JSON",
     "go-pb": "Go, protobuf",
+    "go-stripped": "Go, stripped",
     "drain": "reading alone",
 }
-OURS = ("compact", "projection", "typed", "metadata", "cold")
+OURS = ("compact", "projection", "typed", "metadata", "cold", "template")
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ class Job:
     n: int
     work: str
     phases: str
+    # Reconciles at once; 0 is each framework's default.
+    workers: int = 0
 
     @property
     def name(self):
@@ -63,12 +68,22 @@ class Job:
             "kube-streaming": "streaming",
             "go-json": "json",
             "go-pb": "protobuf",
+            "go-stripped": "stripped",
         }.get(self.column, self.column)
 
 
 # An object of ours that is reconciled more than 50 times a minute is slowed down on purpose (it may be
 # waking itself), and objects share counters: no job of a controller comes near that.
 MOST_CHANGES = 20
+
+
+# Groups of jobs by how many reconciles run at once.
+WORKERS = {"workers-1": 1, "workers-4": 4, "workers-cores": os.cpu_count() or 1}
+
+
+def collect(column):
+    """A last phase for who has a collector."""
+    return ",collect" if column.startswith("go-") else ""
 
 
 class Plan:
@@ -88,8 +103,8 @@ class Plan:
         number = int(number * self.scale / (10 if self.quick else 1))
         return max(200, min(number, MOST_CHANGES // 4 * objects))
 
-    def add(self, group, column, rounds, kind, n, work, phases):
-        self.found.append(Job(group, column, rounds, kind, n, work, phases))
+    def add(self, group, column, rounds, kind, n, work, phases, workers=0):
+        self.found.append(Job(group, column, rounds, kind, n, work, phases, workers))
 
     def pods_in_the_cache(self):
         """Many of them: sync, memory, relist, events."""
@@ -98,10 +113,14 @@ class Plan:
                 ("compact", 5, big, 200_000), ("kube", 2, big, 30_000),
                 ("projection", 5, big, 200_000), ("go-pb", 3, big, 60_000), ("cold", 4, big, 200_000),
                 ("kube-stripped", 1, big, 30_000), ("metadata", 1, big, 200_000),
-                ("kube-streaming", 1, big, 30_000), ("typed", 1, big, 60_000),
+                ("kube-streaming", 1, big, 30_000), ("go-stripped", 1, big, 60_000),
+                ("typed", 1, big, 60_000),
                 ("go-json", 1, small, 20_000)):
             self.add("cache", column, rounds, "pod", n, "cache",
                      f"sync,relist:{max(1, n // 100)},events:{self.events(events, n)}")
+        # Only Go has a collector; what it gives back is not there for the phases after it.
+        for column, n in (("go-pb", big), ("go-stripped", big), ("go-json", small)):
+            self.add("collected", column, 1, "pod", n, "cache", "sync,collect")
         # No client at all: what reading costs, and how much the load generator can send.
         self.add("cache", "drain", 2, "pod", big, "cache", f"sync,events:{self.events(200_000, big)}")
 
@@ -112,8 +131,9 @@ class Plan:
         for column, rounds, n in (
                 ("compact", 3, half), ("kube", 1, small), ("projection", 3, half), ("go-pb", 1, small),
                 ("cold", 3, half), ("kube-stripped", 1, small), ("typed", 1, small),
-                ("go-json", 1, self.size(2_000, 1_000))):
-            self.add("churn", column, rounds, "pod", n, "cache", f"sync,churn:{updates}")
+                ("go-stripped", 1, small), ("go-json", 1, self.size(2_000, 1_000))):
+            self.add("churn", column, rounds, "pod", n, "cache",
+                     f"sync,churn:{updates}{collect(column)}")
 
     def pods(self):
         """Through a controller."""
@@ -122,7 +142,8 @@ class Plan:
         for column, rounds, events, is_timed in (
                 ("compact", 5, 50_000, True), ("kube", 3, 30_000, True),
                 ("projection", 5, 50_000, True), ("go-pb", 3, 50_000, True), ("cold", 2, 50_000, True),
-                ("kube-stripped", 1, 30_000, False), ("typed", 1, 50_000, False),
+                ("template", 2, 50_000, True), ("kube-stripped", 1, 30_000, False),
+                ("go-stripped", 1, 50_000, False), ("typed", 1, 50_000, False),
                 ("go-json", 1, 15_000, True)):
             events = self.events(events, n)
             rates = f",rate:100:{slow},rate:1000:{fast}" if is_timed else ""
@@ -135,15 +156,19 @@ class Plan:
         updates = 2 if self.quick else 5
         for column, rounds, events, is_timed in (
                 ("compact", 5, 200_000, True), ("kube", 3, 100_000, True), ("cold", 2, 200_000, False),
-                ("go-json", 2, 60_000, True), ("kube-stripped", 1, 100_000, False)):
+                ("template", 2, 200_000, True), ("go-json", 2, 60_000, True),
+                ("kube-stripped", 1, 100_000, False), ("go-stripped", 1, 60_000, False)):
             events = self.events(events, n)
             rate = f",rate:1000:{1 if self.quick else 4}" if is_timed else ""
             self.add("widgets", column, rounds, "widget", n, "controller",
                      f"sync,events:{events},events:{events}:{n * 4 // 5}{rate}")
         for column, rounds, size in (("compact", 5, n), ("kube", 2, n), ("cold", 2, n),
-                                     ("go-json", 1, fewer), ("kube-stripped", 1, n)):
+                                     ("go-json", 1, fewer), ("kube-stripped", 1, n),
+                                     ("go-stripped", 1, fewer)):
             self.add("widget-cache", column, rounds, "widget", size, "cache",
                      f"sync,relist:{max(1, size // 100)},churn:{updates}")
+        for column in ("go-json", "go-stripped"):
+            self.add("widget-collected", column, 1, "widget", fewer, "cache", "sync,collect")
         self.add("widget-cache", "drain", 2, "widget", n, "cache", f"sync,churn:{updates}")
 
     def growth(self):
@@ -155,6 +180,13 @@ class Plan:
         self.add("widgets", "projection", 3, "widget", self.size(100_000, 5_000), "controller", "sync")
         for column in ("compact", "projection"):
             self.add("grow-1m", column, 2, "widget", self.size(1_000_000, 20_000), "controller", "sync")
+
+    def workers(self):
+        """First reconciles by equally many workers; frameworks have other numbers by default."""
+        n = self.size(20_000, 2_000)
+        for group, workers in WORKERS.items():
+            for column in ("compact", "kube", "go-json"):
+                self.add(group, column, 2, "widget", n, "controller", "sync", workers)
 
     def lookups(self):
         """By index."""
@@ -174,12 +206,12 @@ class Plan:
             self.add("queue", column, rounds, "widget", 200, "cache",
                      f"sync,delays:{keys}:{due}:{seconds},queue:{adds},own:{adds}")
         n, nap = self.size(20_000, 2_000), 500 if self.quick else 1000
-        for column, rounds in (("compact", 5), ("kube", 2), ("go-json", 2)):
+        for column, rounds in (("compact", 5), ("kube", 2), ("template", 1), ("go-json", 2)):
             self.add("flight", column, rounds, "widget", n, "controller",
                      f"sync,events:{n},flight:{nap}")
         self.add("flight-bare", "compact", 5, "widget", n, "cache", f"sync,bare:{nap},tasks:{nap}")
         n, seconds = self.size(10_000, 2_000), 1 if self.quick else 5
-        for column, rounds in (("compact", 3), ("kube", 2), ("go-json", 2)):
+        for column, rounds in (("compact", 3), ("kube", 2), ("template", 2), ("go-json", 2)):
             self.add("failing", column, rounds, "widget", n, "controller",
                      f"sync,failing:2000:{seconds}")
 
@@ -192,6 +224,7 @@ def jobs(quick, scale=1.0, n=None):
     plan.pods()
     plan.widgets()
     plan.growth()
+    plan.workers()
     plan.lookups()
     plan.control()
     return plan.found

@@ -4,7 +4,7 @@ from collections import defaultdict
 from statistics import median
 
 from .jobs import COLUMNS
-from .rows import ROWS
+from .rows import CACHE_ONLY, ROWS
 
 
 def figure(value):
@@ -118,7 +118,7 @@ class Results:
 
     def ratios(self, row):
         """How many times better our default is than each rival's default."""
-        ours = self.values(row, "compact")
+        ours = self.of(row.beside, "compact") if row.beside else self.values(row, "compact")
         if not ours or not median(ours):
             return "–"
         texts = []
@@ -129,6 +129,8 @@ class Results:
             ratio = median(theirs) / median(ours)
             ratio = 1 / ratio if row.more_is_better else ratio
             texts.append(f"{name} {ratio:.1f}x" if ratio < 100 else f"{name} {ratio:.0f}x")
+        if texts and row.source[0] in CACHE_ONLY:
+            texts[-1] += "; ours decodes nothing here"
         return ", ".join(texts) or "–"
 
     def goals(self):

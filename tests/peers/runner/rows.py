@@ -4,11 +4,14 @@ column, and the goals of our columns.
 
 from dataclasses import dataclass, field
 
+from .jobs import WORKERS
+
+
 @dataclass(frozen=True)
 class Row:
     """One line of a table. `source` is group, phase, field; `where` picks among phases of one name;
-    `per` are sources by whose sum it is divided, of the same column or else of our default. `{n}` in
-    a title is the number of objects, `{updates}` of updates, `{keys}` of delayed keys, of our default."""
+    `per` are sources by whose sum it is divided, of the same column or else of our default; `beside` is
+    what rivals are compared with where our default has no figure of its own in the row. `{n}` in a title is the number of objects, `{updates}` of updates, `{keys}` of delayed keys, of our default."""
 
     table: str
     title: str
@@ -19,7 +22,19 @@ class Row:
     where: tuple = ()
     note: str = ""
     per: tuple = ()
+    beside: tuple = ()
     chart: str = ""
+
+
+# Groups without a reconcile. Ours decodes no object there, rivals decode all: ratios say so.
+CACHE_ONLY = ("cache", "collected", "churn", "widget-cache", "widget-collected", "index")
+
+
+def named(group, workers):
+    """Of a group of `WORKERS`."""
+    if group == "workers-cores":
+        return f"a worker for each of {workers} cores"
+    return "1 worker" if workers == 1 else f"{workers} workers"
 
 
 POD = "Pods of 8.4 KB with managed fields"
@@ -36,10 +51,14 @@ ROWS = [
         {"compact": 70_000, "projection": 500_000}, more_is_better=True),
     Row(POD, "resident, 1 s after sync", "KB/object", ("cache", "sync", "rss_kb_each"),
         {"compact": 6.5, "projection": 2.6, "cold": 1}, chart="memory"),
+    Row(POD, "… after a collection that Go is asked for", "KB/object",
+        ("collected", "collect", "rss_kb_each"), beside=("cache", "sync", "rss_kb_each")),
     Row(POD, "resident after {updates} updates each", "KB/object", ("churn", "churn", "rss_kb_each"),
         {"compact": 7.8, "projection": 3.12, "cold": 1.2}, chart="churn"),
     Row(POD, "… beside before", "×", ("churn", "churn", "growth"),
         {"compact": 1.2, "projection": 1.2, "cold": 1.2}),
+    Row(POD, "… after a collection that Go is asked for", "KB/object", ("churn", "collect", "rss_kb_each"),
+        beside=("churn", "churn", "rss_kb_each")),
     Row(POD, "relist after 410: peak beside before", "×", ("cache", "relist", "peak_over_steady"),
         {"compact": 1.15, "projection": 1.15, "cold": 1.15}, chart="relist"),
     Row(POD, "relist: CPU", "µs/object", ("cache", "relist", "cpu_us")),
@@ -71,6 +90,9 @@ ROWS = [
         more_is_better=True),
     Row(WIDGET, "resident, 1 s after sync", "KB/object", ("widget-cache", "sync", "rss_kb_each"),
         {"compact": 1.2}, chart="widget-memory"),
+    Row(WIDGET, "… after a collection that Go is asked for", "KB/object",
+        ("widget-collected", "collect", "rss_kb_each"),
+        beside=("widget-cache", "sync", "rss_kb_each")),
     Row(WIDGET, "resident after {updates} updates each, beside before", "×",
         ("widget-cache", "churn", "growth"), {"compact": 1.2}),
     Row(WIDGET, "relist after 410: peak beside before", "×",
@@ -118,6 +140,10 @@ ROWS = [
     Row(CONTROL, "… beside the row above", "×", ("grow-1m", "sync", "first_per_s"),
         {"compact": 0.8, "projection": 0.8}, more_is_better=True,
         per=(("widgets", "sync", "first_per_s"),)),
+    *(row for group, workers in WORKERS.items() for row in (
+        Row(CONTROL, f"{{n}} Widgets, {named(group, workers)}: first reconciles", "/s",
+            (group, "sync", "first_per_s"), more_is_better=True),
+        Row(CONTROL, "… CPU until reconciled", "µs/object", (group, "sync", "cpu_us")))),
     Row(CONTROL, "keyed queue, 1 producer, 1 worker: CPU", "ns/add", ("queue", "queue", "cpu_ns_per_add"),
         {"compact": 800}, chart="queue"),
     Row(CONTROL, "… runs per add", "", ("queue", "queue", "runs_per_add"), {"compact": 0.9},

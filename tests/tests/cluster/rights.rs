@@ -59,7 +59,7 @@ fn info_of(object: &DynamicObject) -> ResourceInfo {
         group: group.to_owned().into(),
         version: version.to_owned().into(),
         kind: object.kind.clone().into(),
-        plural: format!("{}s", object.kind.to_lowercase()).into(),
+        plural: format!("{}s", object.kind.to_lowercase()).replace("ys", "ies").into(),
         scope: if cluster { Scope::Cluster } else { Scope::Namespaced },
     }
 }

@@ -44,7 +44,16 @@ async fn pod(server: &RealServer, name: &str) -> Client {
         "metadata": { "name": name },
         "spec": {
             "serviceAccountName": OPS,
-            "containers": [{ "name": "manager", "image": "manager" }],
+            // As the printed namespace asks for it.
+            "securityContext": { "runAsNonRoot": true, "seccompProfile": { "type": "RuntimeDefault" } },
+            "containers": [{
+                "name": "manager",
+                "image": "manager",
+                "securityContext": {
+                    "allowPrivilegeEscalation": false,
+                    "capabilities": { "drop": ["ALL"] },
+                },
+            }],
         },
     }))
     .unwrap();

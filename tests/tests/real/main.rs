@@ -14,4 +14,5 @@ mod protocol;
 mod proxy;
 mod restart;
 mod servers;
+mod set_back;
 mod writes;

@@ -68,6 +68,10 @@ impl<K: Resource> ResumingWatch<K> {
     /// The next event, of whichever connection. What is not newer than what was told before is left
     /// out. `None` after every error but [`Decode`](ErrorKind::Decode).
     ///
+    /// A server whose store was set back, by a restored backup, answers a watch from a version that it has not
+    /// reached by silence, which this watch cannot tell from a time in which nothing happens. A program
+    /// that lives through that needs an [informer](crate::informer), which asks.
+    ///
     /// Lost connections, silence, 429 and 5xx are waited out, 1 s at first and up to 30 s or what
     /// `Retry-After` asks for, without an end: bound it with a timeout where there must be one.
     ///

@@ -11,6 +11,10 @@ use crate::error::Error;
 
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
+/// In a Pod nothing is looked for at home.
+const INSTEAD: &str = "name a kubeconfig by KUBECONFIG or --kubeconfig (~/.kube/config is not read in \
+                       a Pod unless it is named)";
+
 /// What of the process's surroundings counts; a value, so that tests need no environment.
 #[derive(Debug)]
 pub(super) struct Env {
@@ -40,35 +44,32 @@ impl Env {
         if let Some(listed) = self.listed()? {
             return listed.resolve(None).map(Some);
         }
-        let failure = match self.is_pod().then(|| self.in_pod()) {
-            Some(Ok(config)) => return Ok(Some(config)),
-            Some(Err(error)) => Some(error),
-            None => None,
-        };
-        match (self.at_home()?, failure) {
-            (Some(home), failure) => {
-                if let Some(error) = failure {
-                    tracing::warn!(%error, "using ~/.kube/config instead of the Pod's account");
-                }
-                home.resolve(None).map(Some)
-            }
-            (None, Some(failure)) => Err(failure),
-            (None, None) => Ok(None),
+        if self.is_pod() {
+            // Without a token nothing takes its place: whoever made the image or a volume may have
+            // left a `~/.kube/config` there, and its plugin would run.
+            return self.in_pod().map(Some);
         }
+        self.at_home()?.map(|home| home.resolve(None)).transpose()
     }
 
     /// Do we run in a Pod?
     pub(super) fn is_pod(&self) -> bool {
-        self.service_host.is_some() && self.service_port.is_some()
+        self.service_host.is_some()
     }
 
     /// The Pod's service account. No credential plugin is ever run for it.
     pub(super) fn in_pod(&self) -> Result<ClientConfig, Error> {
-        let (Some(host), Some(port)) = (&self.service_host, &self.service_port) else {
+        let Some(host) = &self.service_host else {
             return Err(config_error(
                 "this is no Pod: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; \
                  outside of a cluster use a kubeconfig",
             ));
+        };
+        let Some(port) = &self.service_port else {
+            return Err(config_error(format!(
+                "this is a Pod, but KUBERNETES_SERVICE_PORT is not set beside \
+                 KUBERNETES_SERVICE_HOST; {INSTEAD}"
+            )));
         };
         let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
         let address = format!("https://{host}:{port}");
@@ -76,7 +77,8 @@ impl Env {
         let token = self.service_account.join("token");
         if !token.is_file() {
             return Err(config_error(format!(
-                "this is a Pod, but it has no token at {}; set automountServiceAccountToken",
+                "this is a Pod, but it has no token at {}; set automountServiceAccountToken, or \
+                 {INSTEAD}",
                 token.display()
             )));
         }

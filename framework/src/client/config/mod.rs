@@ -18,13 +18,14 @@ use http::{HeaderMap, Uri};
 use serde_json::json;
 
 use super::auth::AuthSource;
-use super::exec::{ClusterInfo, ExecPlugin};
+use super::exec::{ClusterInfo, ExecPlugin, ExecPolicy};
 use super::proxy::ProxyChoice;
 use super::tls::TlsSettings;
 use crate::error::{Error, ErrorKind};
 use environment::Env;
 use format::Kubeconfig;
 pub use overrides::Impersonation;
+pub(super) use overrides::{IMPERSONATION_RULE, is_sent_whole};
 
 /// Address, credentials and default namespace of one cluster. Its `Debug` shows no secret.
 ///
@@ -37,8 +38,8 @@ pub use overrides::Impersonation;
 /// |---|---|---|
 /// | 1 | `--kubeconfig FILE` of the command line ([`from_file`](Self::from_file)) | an error |
 /// | 2 | the files that `KUBECONFIG` lists, merged | a missing file is skipped with a warning; an error when all are missing or any other cannot be read |
-/// | 3 | the Pod's service account ([`in_cluster`](Self::in_cluster)), where `KUBERNETES_SERVICE_HOST` and `_PORT` are set | without a token, the next counts |
-/// | 4 | `~/.kube/config` | an error |
+/// | 3 | the Pod's service account ([`in_cluster`](Self::in_cluster)), where `KUBERNETES_SERVICE_HOST` is set | an error, also without a token: `~/.kube/config` is not read in a Pod |
+/// | 4 | `~/.kube/config`, outside of Pods | an error |
 ///
 /// Files are merged as by kubectl: the first file that has a cluster, user or context of a name
 /// decides all of that entry, the first that sets `current-context` decides it, and relative paths
@@ -65,7 +66,10 @@ pub use overrides::Impersonation;
 /// Of several kinds of credentials in a kubeconfig's user these count, as with kubectl: `tokenFile`
 /// (`token` until it can be read), `token`, `username`, a client certificate, an `exec` plugin. A
 /// client certificate is presented besides a token, too. A plugin of version v1 must say its
-/// `interactiveMode`. Credentials are never sent over plain HTTP, but to this machine itself.
+/// `interactiveMode`. In a Pod a plugin that a kubeconfig names does not run, unless the program
+/// [allows it](Self::with_exec_policy). Credentials are never sent over plain HTTP, but to this machine
+/// itself; that holds for headers of single requests, for those that layers add, and for a
+/// [connector](super::ClientBuilder::connector) of the program's own, too.
 ///
 /// # Which way
 ///
@@ -107,6 +111,10 @@ pub struct ClientConfig {
     compression: bool,
     /// Did the program itself ask for no verification?
     insecure_by_program: bool,
+    /// Which plugins may run, if the program said so.
+    exec_policy: Option<ExecPolicy>,
+    /// Did the program itself name the plugin?
+    exec_by_program: bool,
     /// Where it comes from, for error texts.
     origin: String,
 }
@@ -130,6 +138,8 @@ impl ClientConfig {
             proxy: ProxyChoice::Environment,
             compression: true,
             insecure_by_program: false,
+            exec_policy: None,
+            exec_by_program: false,
             origin: origin.to_owned(),
         })
     }
@@ -219,18 +229,22 @@ impl ClientConfig {
     /// Refuses what would hand credentials to whoever listens on the wire.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.auth.check().map_err(|error| error.preface(&self.origin))?;
+        match self.cleartext() {
+            Some(why) if !matches!(self.auth, AuthSource::None) => Err(config_error(why)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Why no credentials may be sent to this server; `None` where they may.
+    pub(crate) fn cleartext(&self) -> Option<String> {
         let plain = self.server.scheme_str() == Some("http");
-        let anonymous = matches!(self.auth, AuthSource::None);
         // Behind a proxy, `localhost` is another machine.
         let here = is_loopback(self.server.host().unwrap_or_default())
             && !matches!(self.proxy, ProxyChoice::Through(_));
-        if plain && !anonymous && !here {
-            return Err(config_error(format!(
-                "{}: credentials are not sent over plain HTTP to {}; use https://",
-                self.origin, self.server
-            )));
-        }
-        Ok(())
+        (plain && !here).then(|| {
+            let Self { origin, server, .. } = self;
+            format!("{origin}: credentials are not sent over plain HTTP to {server}; use https://")
+        })
     }
 
     /// Refuses a server that nobody verifies, in a Pod, unless the program itself said so.
@@ -250,11 +264,29 @@ impl ClientConfig {
         )))
     }
 
-    /// The credentials' source; a plugin knows where it is configured, and the cluster if it asked.
+    /// Refuses a plugin that may not run, before anything is sent.
+    pub(crate) fn check_exec(&self) -> Result<(), Error> {
+        match self.auth_source() {
+            AuthSource::Exec(plugin) => plugin.check(),
+            _ => Ok(()),
+        }
+    }
+
+    /// The credentials' source; a plugin knows where it is configured, whether it may run, and the
+    /// cluster if it asked.
     pub(crate) fn auth_source(&self) -> AuthSource {
+        self.auth_source_in(&Env::process())
+    }
+
+    fn auth_source_in(&self, env: &Env) -> AuthSource {
         let AuthSource::Exec(plugin) = &self.auth else { return self.auth.clone() };
+        let by_default = match env.is_pod() && !self.exec_by_program {
+            true => ExecPolicy::Deny,
+            false => ExecPolicy::AllowAll,
+        };
         AuthSource::Exec(Arc::new(ExecPlugin {
             origin: self.origin.clone(),
+            policy: self.exec_policy.clone().unwrap_or(by_default),
             cluster: plugin.wants_cluster.then(|| self.cluster_info()),
             ..(**plugin).clone()
         }))

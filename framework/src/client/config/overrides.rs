@@ -9,7 +9,7 @@ use http::header::{HeaderName, HeaderValue};
 
 use super::{ClientConfig, config_error, parse_server};
 use crate::client::auth::AuthSource;
-use crate::client::exec::ExecPlugin;
+use crate::client::exec::{ExecPlugin, ExecPolicy};
 use crate::client::proxy::{Proxy, ProxyChoice};
 use crate::client::secret::Secret;
 use crate::client::tls::Pem;
@@ -17,6 +17,12 @@ use crate::error::Error;
 
 /// Whom to act as: a user, and perhaps its uid, groups and extra fields. The API server asks whether
 /// the user of the credentials may `impersonate` each of them.
+///
+/// Each value must be printable ASCII, not empty, without a blank at either end: what a server would
+/// read otherwise than it was written is refused by
+/// [`with_impersonation`](ClientConfig::with_impersonation), or the request would run with the rights
+/// of the credentials. A check of the name itself (may a tenant who wrote it into an object act as
+/// that user?) is the caller's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Impersonation {
     user: String,
@@ -54,31 +60,43 @@ impl Impersonation {
 
     pub(super) fn headers(&self, origin: &str) -> Result<HeaderMap, Error> {
         let mut headers = HeaderMap::new();
-        let mut add = |name: &str, value: &str| {
+        let mut add = |what: &str, name: &str, text: &str| {
             let wrong = || {
                 config_error(format!(
-                    "{origin}: {value:?} cannot be impersonated: it fits no HTTP header; remove \
-                     line breaks and control characters"
+                    "{origin}: the {what} {text:?} cannot be impersonated: {IMPERSONATION_RULE}"
                 ))
             };
-            let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| wrong())?;
+            let value = HeaderValue::from_str(text).ok();
+            let value = value.filter(|_| is_sent_whole(text.as_bytes())).ok_or_else(wrong)?;
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
             headers.append(name, value);
-            Ok(())
+            Ok::<_, Error>(())
         };
-        if self.user.is_empty() {
-            let text = "{origin}: an impersonation needs a user that is not empty";
-            return Err(config_error(text.replace("{origin}", origin)));
-        }
-        add("impersonate-user", &self.user)?;
-        self.uid.iter().try_for_each(|uid| add("impersonate-uid", uid))?;
-        self.groups.iter().try_for_each(|group| add("impersonate-group", group))?;
+        add("user", "impersonate-user", &self.user)?;
+        self.uid.iter().try_for_each(|uid| add("uid", "impersonate-uid", uid))?;
+        self.groups.iter().try_for_each(|group| add("group", "impersonate-group", group))?;
         for (key, values) in &self.extra {
+            if key.is_empty() {
+                let text = "an extra field without a name cannot be impersonated; name it";
+                return Err(config_error(format!("{origin}: {text}")));
+            }
             let name = format!("impersonate-extra-{}", escaped(key));
-            values.iter().try_for_each(|value| add(&name, value))?;
+            values.iter().try_for_each(|value| add("extra", &name, value))?;
         }
         Ok(headers)
     }
+}
+
+/// What the value of a header that impersonates must be, and why.
+pub(in crate::client) const IMPERSONATION_RULE: &str = "write printable ASCII that is not empty and neither begins nor ends with a space; servers trim \
+     or drop anything else, and the request would run with the caller's own rights";
+
+/// Does every server read the value of a header as it was written? HTTP lets servers trim blanks, so
+/// that one of blanks alone is none, and leaves the meaning of bytes beyond ASCII open.
+pub(in crate::client) fn is_sent_whole(value: &[u8]) -> bool {
+    !value.is_empty()
+        && value.trim_ascii() == value
+        && value.iter().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
 /// A key as part of a header's name, as client-go writes it: what a name cannot hold, and `%`, as
@@ -134,10 +152,33 @@ impl ClientConfig {
         self
     }
 
-    /// Authenticates by what a credential plugin prints.
+    /// Authenticates by what a credential plugin prints. Where no
+    /// [policy](Self::with_exec_policy) was set it runs in a Pod, too: the program names it itself.
     #[must_use]
     pub fn with_exec(mut self, plugin: ExecPlugin) -> Self {
         self.auth = AuthSource::Exec(Arc::new(plugin));
+        self.exec_by_program = true;
+        self
+    }
+
+    /// Which credential plugins may run, also of those that the program names itself. Default: all;
+    /// but in a Pod (`KUBERNETES_SERVICE_HOST` is set) none that a kubeconfig names, because whoever
+    /// can write that file would start programs with the operator's rights.
+    ///
+    /// ```
+    /// use windlass::client::{ClientConfig, ExecPolicy};
+    ///
+    /// # const KUBECONFIG: &str = "{current-context: c, contexts: [{name: c, context: {cluster: c}}],
+    /// #   clusters: [{name: c, cluster: {server: 'https://c.example'}}]}";
+    /// # fn main() -> Result<(), windlass::Error> {
+    /// let config = ClientConfig::from_yaml(KUBECONFIG, None)?
+    ///     .with_exec_policy(ExecPolicy::allow_list(["/usr/local/bin/cloud-login"]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_exec_policy(mut self, policy: ExecPolicy) -> Self {
+        self.exec_policy = Some(policy);
         self
     }
 
@@ -164,8 +205,8 @@ impl ClientConfig {
     /// Acts as somebody else.
     ///
     /// # Errors
-    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when a value fits no HTTP header, or the user
-    /// is empty.
+    /// [`ErrorKind::Config`](crate::ErrorKind::Config) when a user, uid, group or extra value is empty,
+    /// begins or ends with a blank, or is more than printable ASCII.
     pub fn with_impersonation(mut self, who: &Impersonation) -> Result<Self, Error> {
         self.headers = who.headers("the program")?;
         Ok(self)

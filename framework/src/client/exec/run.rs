@@ -21,6 +21,7 @@ use super::{ExecPlugin, InteractiveMode};
 use crate::client::secret::Secret;
 use crate::clock::Clock;
 use crate::error::{Error, ErrorKind};
+use crate::wire::times;
 
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 /// For a plugin that talks to a person.
@@ -88,6 +89,7 @@ impl ExecPlugin {
 
     async fn output(&self, clock: &Clock, input: bool) -> Result<Zeroizing<Vec<u8>>, Error> {
         let program = self.program()?;
+        self.admit(&program)?;
         tracing::debug!(program = %program.display(), input, "asking the credential plugin");
         let mut command = Command::new(program);
         command
@@ -144,13 +146,8 @@ impl ExecPlugin {
     }
 
     /// The program's absolute path.
-    fn program(&self) -> Result<PathBuf, Error> {
-        if self.command.components().count() > 1 || self.command.is_absolute() {
-            let absolute = std::path::absolute(&self.command);
-            return Ok(absolute.unwrap_or_else(|_| self.command.clone()));
-        }
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        find(&path, &self.command).ok_or_else(|| self.missing())
+    pub(super) fn program(&self) -> Result<PathBuf, Error> {
+        resolve(&self.command).ok_or_else(|| self.missing())
     }
 
     fn missing(&self) -> Error {
@@ -180,7 +177,7 @@ impl ExecPlugin {
 
     fn read(&self, output: &[u8]) -> Result<ExecCredential, Error> {
         // serde_json's text may quote the value, so only the place is told.
-        let answer: Answer = serde_json::from_slice(output).map_err(|error| {
+        let answer: Answer = times::from_slice(output).map_err(|error| {
             let (line, column) = (error.line(), error.column());
             self.error(format!(
                 "its output is no ExecCredential (line {line}, column {column}); run it by hand to \
@@ -208,7 +205,7 @@ impl ExecPlugin {
         Ok(ExecCredential { token, identity, expires: status.expiration_timestamp })
     }
 
-    fn error(&self, why: impl fmt::Display) -> Error {
+    pub(super) fn error(&self, why: impl fmt::Display) -> Error {
         let command: String = self.command.display().to_string().chars().map(printable).collect();
         let origin = match self.origin.as_str() {
             "" => String::new(),
@@ -217,6 +214,15 @@ impl ExecPlugin {
         let text = format!("{origin}cannot get credentials from the plugin {command}: {why}");
         Error::new(ErrorKind::Config, text)
     }
+}
+
+/// The absolute path at which `command` is run: a path as it is, a bare name from `PATH`.
+pub(super) fn resolve(command: &Path) -> Option<PathBuf> {
+    if command.components().count() > 1 || command.is_absolute() {
+        let absolute = std::path::absolute(command);
+        return Some(absolute.unwrap_or_else(|_| command.to_owned()));
+    }
+    find(&std::env::var_os("PATH").unwrap_or_default(), command)
 }
 
 /// The first program `name` in the absolute folders of `path`. As in Go, nothing that merely lies in
@@ -266,6 +272,17 @@ mod tests {
         let credential = shell(&script).run(&Clock::system()).await.unwrap();
         assert_eq!(credential.token.unwrap().expose(), "t");
         assert_eq!(credential.expires.unwrap().to_string(), "2030-01-02T03:04:05Z");
+    }
+
+    #[tokio::test]
+    async fn a_credential_that_never_expires_is_one_that_expires_at_the_end_of_time() {
+        for never in ["9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999999Z"] {
+            let script = format!(
+                r#"printf '%s' '{HEAD},"status":{{"token":"t","expirationTimestamp":"{never}"}}}}'"#
+            );
+            let credential = shell(&script).run(&Clock::system()).await.unwrap();
+            assert!(credential.expires.unwrap().to_string().starts_with("9999-12-30T22:00:00"));
+        }
     }
 
     #[tokio::test]
@@ -383,9 +400,33 @@ mod tests {
         assert!(text.contains("ca.crt"), "{text}");
     }
 
+    /// The far end of its pipe is closed when it is dead; one that lived on would write to it again.
+    #[cfg(unix)]
     #[tokio::test(start_paused = true)]
     async fn a_plugin_that_does_not_end_is_killed_after_a_minute() {
-        let error = shell("exec sleep 1000").run(&Clock::system()).await.unwrap_err();
-        assert!(error.to_string().contains("60 s"), "{error}");
+        use std::io::Read;
+
+        let name = format!("windlass-pipe-{}", std::process::id());
+        let pipe = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&pipe);
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let script = "exec 3>PIPE; echo begins >&3; sleep 5 3>&-; echo lives >&3";
+        let plugin = shell(&script.replace("PIPE", &pipe.display().to_string()));
+        // The clock stands still until it has begun.
+        let far_end = tokio::task::spawn_blocking(move || {
+            let mut file = std::fs::File::open(&pipe).unwrap();
+            file.read_exact(&mut [0; 7]).unwrap();
+            std::fs::remove_file(&pipe).unwrap();
+            file
+        });
+        let began = tokio::time::Instant::now();
+        let clock = Clock::system();
+        let (error, far_end) = tokio::join!(plugin.run(&clock), far_end);
+        let error = error.unwrap_err();
+        assert!(error.to_string().contains("it did not end within 60 s"), "{error}");
+        assert_eq!(began.elapsed(), Duration::from_secs(60));
+        let mut rest = String::new();
+        far_end.unwrap().read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "");
     }
 }

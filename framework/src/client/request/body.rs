@@ -8,6 +8,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::client::payload::{BodyReader, MAX_BODY, RequestBody};
+use crate::wire::times;
 
 /// The body of a [`Request`](super::Request).
 pub enum Body {
@@ -28,7 +29,7 @@ pub struct Encoded(Result<Vec<u8>, serde_json::Error>);
 impl Body {
     /// `object` as JSON; also sets the content type. An object that is `null` is no body.
     pub fn object<T: Serialize + ?Sized>(object: &T) -> Self {
-        Self::Object(Encoded(serde_json::to_vec(object)))
+        Self::Object(Encoded(serde_json::to_vec(object).map(times::encoded)))
     }
 
     /// A body that is read while it is sent.

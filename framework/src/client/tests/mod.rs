@@ -10,6 +10,7 @@ mod config_secrets;
 mod connections;
 mod faults;
 pub(crate) mod flights;
+mod header_rules;
 mod layers;
 mod proxy;
 mod sending;

@@ -393,10 +393,8 @@ async fn a_refusal_of_socks5_is_told_with_its_reason_and_without_the_password() 
     assert!(text.contains("use shorter ones"), "{text}");
 }
 
-/// The other half of the next test: run by it as a process of its own.
-#[tokio::test]
-#[ignore = "needs an environment of its own"]
-async fn child_that_asks_through_the_environments_proxy() {
+/// The other half of the next test: in a process of its own, with an environment of its own.
+async fn ask_through_the_environments_proxy() {
     let proxied = ClientConfig::new("https://api.invalid:6443").unwrap();
     let direct = ClientConfig::new("https://direct.invalid:6443").unwrap().without_proxy();
     tokio::join!(refused(proxied), refused(direct));
@@ -404,11 +402,17 @@ async fn child_that_asks_through_the_environments_proxy() {
 
 #[tokio::test]
 async fn the_environments_proxy_is_used_unless_the_program_says_otherwise() {
+    const CHILD: &str = "WINDLASS_TESTS_PROXY";
+    if std::env::var_os(CHILD).is_some() {
+        return ask_through_the_environments_proxy().await;
+    }
     let refusal = b"HTTP/1.1 403 Forbidden\r\n\r\n";
     let (port, asked) = http_proxy(Manner::Say(refusal), None).await;
-    let child = "client::tests::proxy::child_that_asks_through_the_environments_proxy";
+    let own =
+        "client::tests::proxy::the_environments_proxy_is_used_unless_the_program_says_otherwise";
     let output = tokio::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", child, "--ignored"])
+        .args(["--exact", own])
+        .env(CHILD, "1")
         .env("HTTPS_PROXY", format!("http://127.0.0.1:{port}"))
         .env_remove("NO_PROXY")
         .env_remove("no_proxy")

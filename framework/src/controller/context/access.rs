@@ -2,11 +2,13 @@
 
 use super::children::is_controlled_by;
 use super::is_namespaced;
-use crate::api::{Api, Delete, Patch};
+use crate::api::{Api, ApiFuture, Delete, Patch};
 use crate::controller::expectations::{Kind, What};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
-use crate::rbac::{Can, Owns, verbs};
+use crate::rbac::{
+    CanCreate, CanDelete, CanGet, CanList, CanPatch, CanUpdate, CanWatch, OwnsCache,
+};
 use crate::resource::{ObjectKey, Resource, ResourceExt, Selector, Whole};
 use crate::store::Store;
 
@@ -23,37 +25,40 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and whatever the API server says.
-    pub async fn get<K: Resource>(&self, name: &str) -> Result<K, Error>
+    pub fn get<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, K>
     where
-        C: Can<verbs::Get, K>,
+        C: CanGet<K>,
     {
-        self.nearby::<K>().get(name).await
+        // A future without `C` in its type: what is not granted is said once, at the call.
+        Box::pin(async move { self.nearby::<K>().get(name).await })
     }
 
     /// Reads an object near this one from the API server; `None` when it does not exist.
     ///
     /// # Errors
     /// Whatever the API server says.
-    pub async fn get_opt<K: Resource>(&self, name: &str) -> Result<Option<K>, Error>
+    pub fn get_opt<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, Option<K>>
     where
-        C: Can<verbs::Get, K>,
+        C: CanGet<K>,
     {
-        self.nearby::<K>().get_opt(name).await
+        Box::pin(async move { self.nearby::<K>().get_opt(name).await })
     }
 
     /// Reads the objects near this one that `labels` matches from the API server.
     ///
     /// # Errors
     /// Whatever the API server says.
-    pub async fn list<K: Resource>(&self, labels: &Selector) -> Result<Vec<K>, Error>
+    pub fn list<'a, K: Resource>(&'a self, labels: &'a Selector) -> ApiFuture<'a, Vec<K>>
     where
-        C: Can<verbs::List, K>,
+        C: CanList<K>,
     {
-        let mut list = self.nearby::<K>().list();
-        if !labels.is_empty() {
-            list = list.labels(&labels.to_string());
-        }
-        Ok(list.await?.items)
+        Box::pin(async move {
+            let mut list = self.nearby::<K>().list();
+            if !labels.is_empty() {
+                list = list.labels(&labels.to_string());
+            }
+            Ok(list.await?.items)
+        })
     }
 
     /// Creates an object near this one, without making it a child
@@ -62,11 +67,11 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists), and whatever the API server
     /// says.
-    pub async fn create<K: Whole>(&self, object: &K) -> Result<K, Error>
+    pub fn create<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
-        C: Can<verbs::Create, K>,
+        C: CanCreate<K>,
     {
-        self.send_create(&self.nearby(), object).await
+        Box::pin(async move { self.send_create(&self.nearby(), object).await })
     }
 
     /// Replaces an object near this one by `object`, which has to carry the resourceVersion it was
@@ -75,19 +80,21 @@ impl<C: Reconciler> Context<C> {
     /// # Errors
     /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) when somebody wrote since, and whatever
     /// the API server says.
-    pub async fn replace<K: Whole>(&self, object: &K) -> Result<K, Error>
+    pub fn replace<'a, K: Whole>(&'a self, object: &'a K) -> ApiFuture<'a, K>
     where
-        C: Can<verbs::Update, K>,
+        C: CanUpdate<K>,
     {
-        let (replaced, answer) = self.answered(self.nearby::<K>().replace(object)).await?;
-        // Accepted on top of the version that it carried alone.
-        match object.resource_version() {
-            from if self.is_own(object) && !from.is_empty() => {
-                self.wrote_upon(from, &replaced, &answer)
+        Box::pin(async move {
+            let (replaced, answer) = self.answered(self.nearby::<K>().replace(object)).await?;
+            // Accepted on top of the version that it carried alone.
+            match object.resource_version() {
+                from if self.is_own(object) && !from.is_empty() => {
+                    self.wrote_upon(from, &replaced, &answer)
+                }
+                _ => self.wrote(What::Changed, &replaced, &answer),
             }
-            _ => self.wrote(What::Changed, &replaced, &answer),
-        }
-        Ok(replaced)
+            Ok(replaced)
+        })
     }
 
     /// Sends a creation and shows its answer to the cache. Whether a child exists whose name is not
@@ -123,25 +130,29 @@ impl<C: Reconciler> Context<C> {
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound), and whatever the API server says.
-    pub async fn patch<K: Resource>(&self, name: &str, patch: Patch) -> Result<K, Error>
+    pub fn patch<'a, K: Resource>(&'a self, name: &'a str, patch: Patch) -> ApiFuture<'a, K>
     where
-        C: Can<verbs::Patch, K>,
+        C: CanPatch<K>,
     {
-        let (patched, answer) = self.answered(self.nearby::<K>().patch(name, patch)).await?;
-        self.wrote(What::Changed, &patched, &answer);
-        Ok(patched)
+        Box::pin(async move {
+            let (patched, answer) = self.answered(self.nearby::<K>().patch(name, patch)).await?;
+            self.wrote(What::Changed, &patched, &answer);
+            Ok(patched)
+        })
     }
 
     /// Deletes an object near this one; it is no error when there is none.
     ///
     /// # Errors
     /// Whatever the API server says.
-    pub async fn delete<K: Resource>(&self, name: &str) -> Result<(), Error>
+    pub fn delete<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
     where
-        C: Can<verbs::Delete, K>,
+        C: CanDelete<K>,
     {
-        let key = self.near_key::<K>(name);
-        self.send_delete::<K>(&key, self.nearby::<K>().delete(name)).await
+        Box::pin(async move {
+            let key = self.near_key::<K>(name);
+            self.send_delete::<K>(&key, self.nearby::<K>().delete(name)).await
+        })
     }
 
     /// Sends a deletion and shows it to the cache; it is no error when the object is gone.
@@ -184,15 +195,17 @@ impl<C: Reconciler> Context<C> {
     /// The cache of a kind of children.
     pub fn store_of<K: Resource>(&self) -> Store<K>
     where
-        C: Owns<K>,
+        C: OwnsCache<K>,
     {
         self.reach.informers.pinned::<K>().store()
     }
 
-    /// The cache of a kind that the controller watches.
+    /// The cache of a kind that the controller watches, by `watches(…)` or by
+    /// `can(get list watch …)`, in all namespaces that it works in. It is filled before the first
+    /// reconcile. Without `watches(…)` changes of these objects wake nothing.
     pub fn watched<K: Resource>(&self) -> Store<K>
     where
-        C: Can<verbs::Watch, K>,
+        C: CanWatch<K>,
     {
         self.reach.informers.pinned::<K>().store()
     }

@@ -1,14 +1,14 @@
 //! Children: applied as a whole, owned, and left alone when nothing would change.
-
-use std::sync::Arc;
+//!
+//! An owner reference is a claim: whoever may create an object can write one. What is done because of one
+//! is limited to the object that makes the claim.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use serde_json::{Map, Value};
 
+use super::apply::{ApplyOwned, TRIES};
 use super::is_namespaced;
-use crate::api::{Api, Propagation};
-use crate::controller::applied::fingerprint;
-use crate::controller::expectations::What;
+use crate::api::{Api, ApiFuture, Propagation};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::owner::child_namespace;
@@ -27,42 +27,38 @@ const SERVER_FIELDS: [&str; 7] = [
     "selfLink",
 ];
 
+/// A child, what is applied for it, and the reference that makes it one.
+type Intent = ((ResourceInfo, ObjectKey), Value, OwnerReference);
+
 impl<C: Reconciler> Context<C> {
     /// Makes a child exist and look as `child` says, by server-side apply: fields it names are owned
     /// (taken over if need be), fields it leaves out are left to others, and fields it named last
     /// time and leaves out now are removed. It gets the object as controller owner, and the object's
     /// namespace. Its status is not written.
     ///
-    /// Costs no request when the same intent was applied before and the child has not changed since.
+    /// It is created, or it is a child of this very object already (by uid): an object of that name that is
+    /// not is left as it is, and an Event `ChildTaken` says so, unless it may be
+    /// [adopted](ApplyOwned::adopt). A child that an earlier object of the same name left is waited for
+    /// until garbage collection has deleted it.
+    ///
+    /// Costs no request when the same intent was applied before and of the child nothing but its status
+    /// has changed since.
+    ///
+    /// Of a field that somebody else is to decide on, as an autoscaler on `spec.replicas`, say nothing:
+    /// what a child names is put right whenever others change it.
     ///
     /// # Errors
     /// [`ErrorKind::Usage`] when the child has no name, or lies where the object cannot own it;
-    /// [`ErrorKind::Conflict`] when it belongs to another controller; whatever the API server says.
-    pub async fn apply_owned<K: Whole>(&self, child: K) -> Result<K, Error>
+    /// [`ErrorKind::Conflict`] when an object of that name is there that is no child of this one;
+    /// [`ErrorKind::NotFound`] when the object itself turns out to be gone: such a reconcile ends without
+    /// being counted as a failure; whatever the API server says.
+    /// # Cancel safety
+    /// Dropping it cancels the request; it may have been executed, and does no harm when it is repeated.
+    pub fn apply_owned<K: Whole>(&self, child: K) -> ApplyOwned<'_, C, K>
     where
         C: Owns<K>,
     {
-        let (child_ref, intent) = self.intent(child)?;
-        let (info, key) = &child_ref;
-        let cached = self.store_of::<K>().get(key);
-        let hash = fingerprint(&intent);
-        let applied = &self.reach.memory.applied;
-        if let Some(cached) = &cached {
-            self.refuse_foreign(info, cached)?;
-            let version = (cached.head().uid(), cached.head().resource_version());
-            if applied.stands(&self.key, &child_ref, hash, version)
-                && let Ok(child) = cached.get()
-            {
-                return Ok(Arc::unwrap_or_clone(child));
-            }
-        }
-        let api = self.api_of::<K>(key);
-        let write = api.apply(key.name(), &intent).manager(&self.reach.controller).force();
-        let (child, answer) = self.answered(write).await?;
-        applied.note(&self.key, &child_ref, hash, (child.uid(), child.resource_version()));
-        let what = if cached.is_none() { What::Created } else { What::Changed };
-        self.wrote(what, &child, &answer);
-        Ok(child)
+        ApplyOwned::new(self, child)
     }
 
     /// Creates a child, with a name of its own or one that the API server makes of `generateName`. It
@@ -80,10 +76,14 @@ impl<C: Reconciler> Context<C> {
     /// # Cancel safety
     /// Dropping it cancels the request; it may have been executed, and is expected if its name is
     /// generated.
-    pub async fn create_owned<K: Whole>(&self, mut child: K) -> Result<K, Error>
+    pub fn create_owned<K: Whole>(&self, child: K) -> ApiFuture<'_, K>
     where
         C: Owns<K>,
     {
+        Box::pin(self.create_child(child))
+    }
+
+    async fn create_child<K: Whole>(&self, mut child: K) -> Result<K, Error> {
         let usage = |text: String| Error::new(ErrorKind::Usage, text);
         let Some(info) = K::static_info() else {
             return Err(usage("cannot create a child whose type does not say its kind".to_owned()));
@@ -99,103 +99,183 @@ impl<C: Reconciler> Context<C> {
         owners.retain(|other| other.uid != owner.uid);
         owners.push(owner);
         metadata.namespace = namespace;
+        self.before_making(&format!("{} \"{name}\"", info.kind)).await?;
         let api = self.api_of::<K>(&child.key());
         self.send_create(&api, &child).await
     }
 
     /// Deletes a child of that name near the object, and what it owns; it is no error when there is
-    /// none. An object of that name that the object does not control is left alone. The children of
-    /// a cluster-scoped object are looked for in all namespaces.
+    /// none. An object of that name that the object does not control is left alone, also when it stopped
+    /// to be a child a moment ago.
+    ///
+    /// The children of a cluster-scoped object are looked for in all namespaces.
+    /// [`delete_owned_in`](Self::delete_owned_in) is better there: an owner reference is a claim that
+    /// whoever creates an object can make, so in a namespace of others there may be an object that calls
+    /// itself a child of this name. Of several, the one is deleted that this process applied, or the only
+    /// one that this controller applied by its `managedFields`.
     ///
     /// # Errors
-    /// [`ErrorKind::Usage`] when children of that name are in several namespaces;
-    /// [`ErrorKind::Conflict`] when another object took its place meanwhile; whatever the API server
+    /// [`ErrorKind::Usage`] when children of that name are in several namespaces and it cannot be told
+    /// which is meant; [`ErrorKind::Conflict`] when others keep writing to it; whatever the API server
     /// says.
-    pub async fn delete_owned<K: Resource>(&self, name: &str) -> Result<(), Error>
+    pub fn delete_owned<'a, K: Resource>(&'a self, name: &'a str) -> ApiFuture<'a, ()>
     where
         C: Owns<K>,
     {
-        let found = if self.key.namespace().is_none() && is_namespaced::<K>() {
-            self.find_anywhere::<K>(name).await?
-        } else {
-            self.find_near::<K>(name).await?
+        Box::pin(async move {
+            let key = if self.key.namespace().is_none() && is_namespaced::<K>() {
+                match self.find_anywhere::<K>(name).await? {
+                    Some(key) => key,
+                    None => return Ok(()),
+                }
+            } else {
+                self.near_key::<K>(name)
+            };
+            self.delete_child::<K>(&key).await
+        })
+    }
+
+    /// Deletes a child in that namespace, as [`delete_owned`](Self::delete_owned): for the children of
+    /// cluster-scoped objects.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Usage`] when `K` is cluster-scoped, or the object lies in another namespace;
+    /// otherwise as [`delete_owned`](Self::delete_owned).
+    pub fn delete_owned_in<'a, K: Resource>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+    ) -> ApiFuture<'a, ()>
+    where
+        C: Owns<K>,
+    {
+        Box::pin(async move {
+            if !is_namespaced::<K>() || self.key.namespace().is_some_and(|own| own != namespace) {
+                let text = format!(
+                    "cannot delete a child \"{name}\" of {} in namespace \"{namespace}\": it can have \
+                     none there; call `delete_owned`",
+                    self.object_ref()
+                );
+                return Err(Error::new(ErrorKind::Usage, text));
+            }
+            let key = ObjectKey::new(Some(namespace), name).in_cluster(self.key.cluster());
+            self.delete_child::<K>(&key).await
+        })
+    }
+
+    /// Deletes what is at that key as it was looked at, if it is ours.
+    async fn delete_child<K: Resource>(&self, key: &ObjectKey) -> Result<(), Error> {
+        let api = self.api_of::<K>(key);
+        let mut found = match self.cached::<K>(key) {
+            Some(child) if !self.controls(&child) => None,
+            Some(child) => {
+                let head = child.head();
+                Some((head.uid().to_owned(), head.resource_version().to_owned()))
+            }
+            // The cache may lag behind: ask the API server.
+            None => self.live_child(&api, key.name()).await?,
         };
-        let Some((key, uid)) = found else { return Ok(()) };
-        if let Some(info) = K::static_info() {
+        if let Some(info) = K::static_info().filter(|_| found.is_some()) {
             self.reach.memory.applied.forget_child(&self.key, &(info, key.clone()));
         }
-        let delete =
-            self.api_of::<K>(&key).delete(name).propagation(Propagation::Background).uid(&uid);
-        self.send_delete::<K>(&key, delete).await
-    }
-
-    /// Key and uid of the child of that name, if it is ours.
-    async fn find_near<K: Resource>(&self, name: &str) -> Result<Option<(ObjectKey, String)>, Error>
-    where
-        C: Owns<K>,
-    {
-        let key = self.near_key::<K>(name);
-        let uid = match self.store_of::<K>().get(&key) {
-            Some(child) => self.controls(&child).then(|| child.head().uid().to_owned()),
-            // The cache may lag behind: ask the API server.
-            None => {
-                let child = self.nearby::<K>().get_opt(name).await?;
-                let child = child.filter(|child| is_controlled_by(child, self.object.uid()));
-                child.map(|child| child.uid().to_owned())
+        let mut tries = 0;
+        while let Some((uid, version)) = found {
+            let delete = api.delete(key.name()).propagation(Propagation::Background);
+            let delete = delete.uid(&uid).resource_version(&version);
+            tries += 1;
+            match self.send_delete::<K>(key, delete).await {
+                // Somebody wrote since: is it still ours?
+                Err(error) if error.code() == Some(409) && tries < TRIES => {
+                    found = self.live_child(&api, key.name()).await?;
+                }
+                answer => return answer,
             }
-        };
-        Ok(uid.map(|uid| (key, uid)))
+        }
+        Ok(())
     }
 
-    /// Key and uid of the one child of that name in any namespace.
-    async fn find_anywhere<K: Resource>(
+    /// Uid and version of the child of that name, if it is ours, by the API server.
+    async fn live_child<K: Resource>(
         &self,
+        api: &Api<K>,
         name: &str,
-    ) -> Result<Option<(ObjectKey, String)>, Error>
-    where
-        C: Owns<K>,
-    {
-        let ours = self.store_of::<K>().owned_by(self.object.uid()).into_iter();
-        let ours = ours.filter(|child| child.key().name() == name && self.controls(child));
-        let mut found: Vec<_> =
-            ours.map(|child| (child.key().clone(), child.head().uid().to_owned())).collect();
-        if found.is_empty() {
-            // The cache may lag behind: ask the API server.
-            let named = format!("metadata.name={name}");
-            let children = self.reach.client.all::<K>().list().fields(&named).await?.items;
-            let ours = children
-                .into_iter()
-                .filter(|child| child.name() == name && is_controlled_by(child, self.object.uid()));
-            found = ours
-                .map(|child| (child.key().in_cluster(self.key.cluster()), child.uid().to_owned()))
-                .collect();
+    ) -> Result<Option<(String, String)>, Error> {
+        let child = api.get(name).opt().await?;
+        let child = child.filter(|child| is_controlled_by(child, self.object.uid()));
+        Ok(child.map(|child| (child.uid().to_owned(), child.resource_version().to_owned())))
+    }
+
+    /// The key of the one child of that name in any namespace.
+    async fn find_anywhere<K: Resource>(&self, name: &str) -> Result<Option<ObjectKey>, Error> {
+        let ours = self.reach.informers.pinned::<K>().store().owned_by(self.object.uid());
+        let ours = ours.iter().filter(|child| child.key().name() == name && self.controls(child));
+        let mut found: Vec<ObjectKey> = ours.clone().map(|child| child.key().clone()).collect();
+        if found.len() > 1 && K::static_info().is_some() {
+            let applied = ours.filter(|child| self.has_applied::<K>(child));
+            found = applied.map(|child| child.key().clone()).collect();
         }
-        if let [(one, _), (other, _), ..] = found.as_slice() {
+        if let [one] = found.as_slice() {
+            return Ok(Some(one.clone()));
+        }
+        // The cache may lag behind, and does not keep who wrote what: ask the API server.
+        let named = format!("metadata.name={name}");
+        let children = self.reach.client.all::<K>().list().fields(&named).await?.items;
+        let mut claims = children;
+        claims.retain(|child| child.name() == name && is_controlled_by(child, self.object.uid()));
+        if claims.len() > 1 {
+            let is_by_us = |child: &K| self.is_applied_by_us(child);
+            if claims.iter().filter(|child| is_by_us(child)).count() == 1 {
+                claims.retain(is_by_us);
+            }
+        }
+        if let [one, other, ..] = claims.as_slice() {
             let text = format!(
-                "cannot tell which child \"{name}\" of {} to delete: there are \"{one}\" and \
-                 \"{other}\"; delete it through `cx.client().namespace(…)`",
-                self.object_ref()
+                "cannot tell which child \"{name}\" of {} to delete: there are \"{}\" and \"{}\"; \
+                 name the namespace, by `delete_owned_in`",
+                self.object_ref(),
+                one.key(),
+                other.key()
             );
             return Err(Error::new(ErrorKind::Usage, text));
         }
-        Ok(found.pop())
+        Ok(claims.pop().map(|child| child.key().in_cluster(self.key.cluster())))
     }
 
-    fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
+    /// Did this process apply this very child?
+    fn has_applied<K: Resource>(&self, child: &Cached<K>) -> bool {
+        let Some(info) = K::static_info() else { return false };
+        let uid = self.reach.memory.applied.uid_of(&self.key, &(info, child.key().clone()));
+        uid.as_deref() == Some(child.head().uid())
+    }
+
+    fn is_applied_by_us<K: Resource>(&self, child: &K) -> bool {
+        let mut entries = child.metadata().managed_fields.iter().flatten();
+        entries.any(|entry| {
+            entry.manager.as_deref() == Some(&*self.reach.controller)
+                && entry.operation.as_deref() == Some("Apply")
+        })
+    }
+
+    pub(super) fn controls<K: Resource>(&self, child: &Cached<K>) -> bool {
         let mut owners = child.head().owners();
         owners.any(|owner| owner.controller && owner.uid == self.object.uid())
     }
 
+    /// What the cache of the kind shows there.
+    pub(super) fn cached<K: Resource>(&self, key: &ObjectKey) -> Option<Cached<K>> {
+        self.reach.informers.pinned::<K>().store().get(key)
+    }
+
     /// Kind `K` where `key` is.
-    fn api_of<K: Resource>(&self, key: &ObjectKey) -> Api<K> {
+    pub(super) fn api_of<K: Resource>(&self, key: &ObjectKey) -> Api<K> {
         match key.namespace() {
             Some(namespace) => self.reach.client.namespace(namespace),
             None => self.reach.client.all(),
         }
     }
 
-    /// What is applied for `child`, and where.
-    fn intent<K: Resource>(&self, child: K) -> Result<((ResourceInfo, ObjectKey), Value), Error> {
+    /// What is applied for `child`, and where; and the reference that makes it one.
+    pub(super) fn intent<K: Resource>(&self, child: K) -> Result<Intent, Error> {
         let usage = |text: String| Error::new(ErrorKind::Usage, text);
         let info = K::static_info().ok_or_else(|| {
             usage("cannot apply a child whose type does not say its kind".to_owned())
@@ -218,30 +298,7 @@ impl<C: Reconciler> Context<C> {
             usage(format!("cannot turn {} \"{name}\" into JSON", info.kind)).because(error)
         })?;
         complete(&mut intent, &info, namespace, &owner);
-        Ok(((info, key), intent))
-    }
-
-    fn refuse_foreign<K: Resource>(
-        &self,
-        info: &ResourceInfo,
-        child: &Cached<K>,
-    ) -> Result<(), Error> {
-        let ours = self.object.uid();
-        match child.head().owners().find(|owner| owner.controller && owner.uid != ours) {
-            None => Ok(()),
-            Some(owner) => Err(Error::new(
-                ErrorKind::Conflict,
-                format!(
-                    "cannot own {} \"{}\": it is controlled by {} \"{}\" already; \
-                     choose another name for the child of {}",
-                    info.kind,
-                    child.key(),
-                    owner.kind,
-                    owner.name,
-                    self.object_ref()
-                ),
-            )),
-        }
+        Ok(((info, key), intent, owner))
     }
 }
 

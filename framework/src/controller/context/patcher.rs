@@ -7,7 +7,7 @@ use crate::api::Patcher;
 use crate::controller::expectations::What;
 use crate::controller::{Context, Reconciler};
 use crate::error::Error;
-use crate::rbac::{Can, verbs};
+use crate::rbac::CanPatch;
 use crate::resource::{Resource, ResourceExt, Whole};
 
 /// A copy of an object, to be changed as one likes; [`send`](Self::send) sends what differs. As
@@ -68,7 +68,7 @@ impl<C: Reconciler> Context<C> {
     /// A copy of another object to be changed, as [`patcher`](Self::patcher).
     pub fn patcher_of<K: Whole>(&self, object: &K) -> ContextPatcher<'_, C, K>
     where
-        C: Can<verbs::Patch, K>,
+        C: CanPatch<K>,
     {
         let patcher = match object.namespace() {
             Some(namespace) => self.reach.client.namespace(namespace).patcher(object),

@@ -5,7 +5,7 @@
 //! again. A merge patch and not a server-side apply, because it is right for every kind, whether or
 //! not its schema declares `conditions` as a map; the resourceVersion guards the list as a whole.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::api::Patch;
@@ -13,6 +13,7 @@ use crate::conditions::{Condition, Conditions};
 use crate::controller::{Context, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{DynamicObject, Resource, ResourceExt};
+use crate::wire::Undecodable;
 
 /// How often a status write looks again after somebody else's write.
 const TRIES: u32 = 5;
@@ -51,15 +52,14 @@ impl<C: Reconciler> Context<C> {
         let now = self.clock().wall();
         self.write_status(&move |status| {
             let conditions = status.get("conditions").cloned().unwrap_or_default();
-            let conditions: Option<Conditions> =
-                serde_json::from_value(conditions).map_err(unreadable_conditions)?;
+            let conditions = read_conditions(&conditions)?;
             let mut conditions = conditions.unwrap_or_default();
             if !conditions.set(condition.clone(), now) {
                 return Ok(status.clone());
             }
             let mut status = status.clone();
-            status["conditions"] =
-                serde_json::to_value(conditions).map_err(unreadable_conditions)?;
+            status["conditions"] = serde_json::to_value(conditions)
+                .map_err(|e| unreadable_conditions(Undecodable::of(&e)))?;
             Ok(status)
         })
         .await
@@ -72,8 +72,7 @@ impl<C: Reconciler> Context<C> {
     ) -> Result<Option<Condition>, Error> {
         let latest = self.latest().await?;
         let conditions = latest.status.get("conditions").cloned().unwrap_or_default();
-        let conditions: Option<Conditions> =
-            serde_json::from_value(conditions).map_err(unreadable_conditions)?;
+        let conditions = read_conditions(&conditions)?;
         Ok(conditions.and_then(|conditions| conditions.get(type_).cloned()))
     }
 
@@ -185,7 +184,14 @@ impl<C: Reconciler> Context<C> {
     }
 }
 
-fn unreadable_conditions(error: serde_json::Error) -> Error {
+fn read_conditions(value: &Value) -> Result<Option<Conditions>, Error> {
+    let read = Option::<Conditions>::deserialize(value);
+    read.map_err(|error| {
+        unreadable_conditions(Undecodable::explain_value::<Option<Conditions>>(value, &error))
+    })
+}
+
+fn unreadable_conditions(error: Undecodable) -> Error {
     let text = "cannot read `status.conditions` as Kubernetes conditions; \
                 use `windlass::conditions::Conditions` in the status";
     Error::new(ErrorKind::Usage, text).because(error)

@@ -6,7 +6,7 @@ use super::*;
 async fn a_child_that_changes_hands_concerns_both_owners() {
     let (world, sites) = (World::start().await, Sites::default());
     let running = world.run(plain(&sites)).await;
-    world.create("one", "a").await;
+    world.create("one", "adopts").await;
     let two = world.create("two", "b").await;
     running.settled().await;
     let orphan = Patch::Merge(json!({ "metadata": { "ownerReferences": null } }));
@@ -96,8 +96,11 @@ impl Reconciler for Tenants {
             child.metadata.namespace = Some(namespace.clone());
             cx.apply_owned(child).await?;
         }
-        if tenant.metadata.labels.is_some() {
-            let answer = cx.delete_owned::<ConfigMap>(tenant.name()).await;
+        if let Some(how) = tenant.label("prune") {
+            let answer = match how {
+                "in-shop" => cx.delete_owned_in::<ConfigMap>("shop", tenant.name()).await,
+                _ => cx.delete_owned::<ConfigMap>(tenant.name()).await,
+            };
             self.0.lock().push(answer.err().map(|error| error.to_string()).unwrap_or_default());
         }
         Ok(Action::done())
@@ -114,7 +117,7 @@ async fn the_child_of_a_cluster_scoped_object_is_found_in_its_namespace() {
     let spec = TenantSpec { namespaces: vec!["shop".into(), "default".into()] };
     api.create(&Tenant::new("acme", spec)).await.expect("created");
     running.settled().await;
-    let prune = Patch::Merge(json!({ "metadata": { "labels": { "prune": "yes" } } }));
+    let prune = Patch::Merge(json!({ "metadata": { "labels": { "prune": "anywhere" } } }));
     api.patch("acme", prune).await.expect("patched");
     running.settled().await;
     let told = tenants.0.lock().pop().expect("it was tried");
@@ -138,4 +141,56 @@ async fn a_child_in_another_namespace_is_refused_before_anything_is_sent() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(running.handle.state().backing_off <= 1 && sites.runs("home") > 1);
     assert_eq!(world.writes().len(), 1, "the creation");
+}
+
+/// Tenant `acme` with a child in `shop`, and an object in `default` that calls itself a child, too.
+async fn forged(by: &str) -> (World, Tenants, Running) {
+    let world = World::with(Tenant::crd().expect("a schema")).await;
+    let tenants = Tenants::default();
+    let running =
+        world.run(Wiring::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone())).await;
+    let spec = TenantSpec { namespaces: vec!["shop".into()] };
+    let acme = world.client.all::<Tenant>().create(&Tenant::new("acme", spec)).await;
+    let info = <Tenant as crate::resource::Resource>::static_info().expect("static");
+    running.settled().await;
+    let mut forged = child("acme", "forged");
+    let reference = acme.expect("created").controller_reference(&info).expect("a uid");
+    forged.metadata.owner_references = Some(vec![reference]);
+    let theirs = world.client.namespace::<ConfigMap>("default");
+    theirs.apply("acme", &forged).manager(by).await.expect("applied");
+    running.settled().await;
+    (world, tenants, running)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forged_claim_in_another_namespace_keeps_no_child_from_being_deleted() {
+    for by in ["mallory", "tenant"] {
+        for how in ["in-shop", "anywhere"] {
+            let (world, tenants, running) = forged(by).await;
+            let prune =
+                json!({ "metadata": { "labels": { "prune": how } }, "spec": { "namespaces": [] } });
+            world.client.all::<Tenant>().patch("acme", Patch::Merge(prune)).await.expect("patched");
+            running.settled().await;
+            let told = tenants.0.lock().clone();
+            assert!(!told.is_empty() && told.iter().all(String::is_empty), "{by}, {how}: {told:?}");
+            assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());
+            running.stop().await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_a_forged_claim_is_told_apart_by_who_applied_it() {
+    let (world, _, running) = forged("mallory").await;
+    running.stop().await;
+    let prune =
+        json!({ "metadata": { "labels": { "prune": "anywhere" } }, "spec": { "namespaces": [] } });
+    world.client.all::<Tenant>().patch("acme", Patch::Merge(prune)).await.expect("patched");
+    let tenants = Tenants::default();
+    let running =
+        world.run(Wiring::<Tenants>::new().owns::<ConfigMap>().build(tenants.clone())).await;
+    running.settled().await;
+    assert_eq!(tenants.0.lock().first().map(String::as_str), Some(""));
+    assert!(world.maps().get_opt("acme").await.expect("an answer").is_none());
+    running.stop().await;
 }

@@ -38,6 +38,10 @@ impl Reconciler for Failing {
         match site.spec.host.as_str() {
             "panics" => panic!("as told"),
             "hangs" => std::future::pending().await,
+            "waits" if self.tries() <= 4 => {
+                Err(Failure::retry_after(Duration::from_secs(40), "the zone is being made"))
+            }
+            "waits" => Ok(Action::done()),
             "terminal" => Err(Failure::terminal("no such zone")),
             "counts" => Err(format!("try {}", cx.attempt()).into()),
             "differs" => Err(format!("request {}", self.tries()).into()),
@@ -111,6 +115,26 @@ async fn mechanism_68_an_object_is_given_up_after_its_retries_and_everybody_is_t
     world.patch("home", json!({ "spec": { "host": "b" } })).await;
     pass(1).await;
     assert_eq!(failing.tries(), 5, "a change has it reconciled");
+    assert!(running.stop().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_with_a_delay_is_tried_again_after_it_and_counts_for_nothing() {
+    let (world, failing) = (World::start().await, Failing::default());
+    let wiring = Wiring::new().retry(RetryPolicy::at_most(1)).report_failures();
+    let running = start(&world, &failing, wiring, "waits").await;
+    pass(3600).await;
+    let tries = failing.tries.lock().clone();
+    let pauses: Vec<f64> = tries.windows(2).map(|two| (two[1] - two[0]).as_secs_f64()).collect();
+    assert_eq!(pauses.len(), 4, "{pauses:?}");
+    assert!(pauses.iter().all(|pause| (40.0..41.0).contains(pause)), "{pauses:?}");
+    assert_eq!(*failing.attempts.lock(), [0; 5]);
+    assert!(
+        failing.reports().iter().all(|report| !report.contains("for good")),
+        "{:?}",
+        failing.reports()
+    );
+    assert_eq!(world.counted(&names::RECONCILE_GIVEN_UP), 0);
     assert!(running.stop().await);
 }
 

@@ -78,3 +78,61 @@ async fn k1_k2_an_object_has_one_reconcile_at_a_time_and_one_after_its_last_chan
         assert_eq!(seen.last[site.name()], last, "the last reconcile saw the last state");
     }
 }
+
+/// Takes two seconds to look at a host, and panics at one.
+#[derive(Clone, Default)]
+struct Looking(Arc<Mutex<Vec<String>>>);
+
+impl Reconciler for Looking {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, _: &Context<Self>) -> Result<Action> {
+        self.0.lock().push(format!("{} {}", site.name(), site.spec.host));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert_ne!(site.spec.host, "panics", "as told");
+        Ok(Action::done())
+    }
+}
+
+/// Keys are queued, and not objects: what a key stands for is looked up when its turn comes.
+#[tokio::test(start_paused = true)]
+async fn mechanism_67_a_key_shows_its_newest_object_when_its_turn_comes_and_none_if_it_is_gone() {
+    let (world, looking) = (World::start().await, Looking::default());
+    let running = world.run(Wiring::new().workers(1).build(looking.clone())).await;
+    world.create("busy", "1").await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // While the one worker is busy.
+    for name in ["changed", "gone"] {
+        world.create(name, "old").await;
+    }
+    world.patch("changed", json!({ "spec": { "host": "new" } })).await;
+    world.sites().delete("gone").await.expect("deleted");
+    running.settled().await;
+    assert_eq!(std::mem::take(&mut *looking.0.lock()), ["busy 1", "changed new"]);
+    let state = running.handle.state();
+    assert_eq!((state.queued, state.working, state.backing_off, state.delayed), (0, 0, 0, 0));
+    world.create("gone", "again").await;
+    running.settled().await;
+    assert_eq!(*looking.0.lock(), ["gone again"], "its key was done with");
+    assert!(running.stop().await);
+}
+
+/// Upstream defers `Done`: a key whose work panicked can be worked on again.
+#[tokio::test(start_paused = true)]
+async fn mechanism_67_the_key_of_a_reconcile_that_panicked_is_done_with_and_tried_again() {
+    let (world, looking) = (World::start().await, Looking::default());
+    let running = world.run(Wiring::new().workers(1).build(looking.clone())).await;
+    world.create("home", "panics").await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    world.create("next", "1").await;
+    world.patch("home", json!({ "spec": { "host": "well" } })).await;
+    running.settled().await;
+    let seen = looking.0.lock().clone();
+    assert_eq!(seen[0], "home panics");
+    assert!(
+        seen.contains(&"home well".to_owned()) && seen.contains(&"next 1".to_owned()),
+        "{seen:?}"
+    );
+    assert_eq!(seen.last().map(String::as_str).filter(|last| last.contains("panics")), None);
+    assert!(running.stop().await);
+}

@@ -198,3 +198,176 @@ fn paths_to_fields_that_do_not_exist_are_all_named() {
     assert!(text.contains("index `by_host`: there is no `.spec.Host`"), "{text}");
     assert!(text.contains("host, ports, replicas, tags"), "{text}");
 }
+
+/// A rule on the type, as `#[schemars(extend(…))]` writes it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.min <= self.max", "message": "in order" }]))]
+struct Range {
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self >= 0" }]))]
+    min: i64,
+    max: i64,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "flattened" }]))]
+struct Flat {
+    note: String,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.name == oldSelf.name" }]))]
+struct RuledSpec {
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self != ''", "reason": "FieldValueRequired" }]))]
+    name: String,
+    range: Range,
+    optional: Option<Range>,
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "size(self) < 5" }]))]
+    list: Vec<Range>,
+    map: std::collections::BTreeMap<String, Range>,
+    kind: RuledKind,
+    nested: Nested,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct Nested {
+    #[serde(flatten)]
+    flat: Flat,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type")]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "enum" }]))]
+enum RuledKind {
+    A(VariantA),
+    B {
+        #[schemars(extend("x-kubernetes-validations" = [{ "rule": "in B" }]))]
+        b: String,
+    },
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+struct VariantA {
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "in A" }]))]
+    a: String,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Ruled {
+    metadata: ObjectMeta,
+    spec: RuledSpec,
+    status: Option<Range>,
+}
+
+/// A rule that is lost is an object that the API server accepts and should not.
+#[test]
+fn rules_on_fields_on_types_and_on_the_roots_of_spec_and_status_are_in_the_definition() {
+    let crd = serde_json::to_value(Ruled::crd().unwrap()).unwrap();
+    let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    let rules = |pointer: &str| -> Vec<String> {
+        let node = root.pointer(pointer).unwrap_or_else(|| panic!("no {pointer} in {root:#}"));
+        let rules = node["x-kubernetes-validations"].as_array().cloned().unwrap_or_default();
+        rules.iter().map(|rule| rule["rule"].as_str().unwrap().to_owned()).collect()
+    };
+    let in_order = "self.min <= self.max";
+    let spec = "/spec/properties";
+    assert_eq!(rules("/spec"), ["self.name == oldSelf.name"]);
+    assert_eq!(rules(&format!("{spec}/name")), ["self != ''"]);
+    for place in ["range", "optional", "list/items", "map/additionalProperties"] {
+        assert_eq!(rules(&format!("{spec}/{place}")), [in_order], "{place}");
+        assert_eq!(rules(&format!("{spec}/{place}/properties/min")), ["self >= 0"], "{place}");
+    }
+    assert_eq!(rules(&format!("{spec}/list")), ["size(self) < 5"]);
+    assert_eq!(rules(&format!("{spec}/nested")), ["flattened"]);
+    assert_eq!(rules(&format!("{spec}/kind")), ["enum"]);
+    assert_eq!(rules(&format!("{spec}/kind/properties/a")), ["in A"]);
+    assert_eq!(rules(&format!("{spec}/kind/properties/b")), ["in B"]);
+    assert_eq!(rules("/status"), [in_order]);
+    assert_eq!(rules("/status/properties/min"), ["self >= 0"]);
+    let first = &root["spec"]["properties"]["range"]["x-kubernetes-validations"][0];
+    assert_eq!(first["message"], "in order");
+    let named = &root["spec"]["properties"]["name"]["x-kubernetes-validations"][0];
+    assert_eq!(named["reason"], "FieldValueRequired");
+}
+
+/// The first write of a status is a condition, as a rule, and nothing else is there then.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Demanding {
+    conditions: crate::conditions::Conditions,
+    public_url: String,
+    parts: Vec<DemandingPart>,
+    #[serde(default = "five")]
+    with_default: i64,
+}
+
+fn five() -> i64 {
+    5
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+struct DemandingPart {
+    name: String,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Trap {
+    metadata: ObjectMeta,
+    spec: DemandingPart,
+    status: Option<Demanding>,
+}
+
+#[test]
+fn a_status_may_be_stored_in_part_and_is_read_with_the_default_of_its_type() {
+    let crd = serde_json::to_value(Trap::crd().unwrap()).unwrap();
+    let root = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
+    let status = &root["properties"]["status"];
+    assert_eq!(status.get("required"), None);
+    assert_eq!(status["properties"]["withDefault"].get("default"), None, "nobody wrote it");
+    let part = &status["properties"]["parts"]["items"];
+    assert_eq!(part["required"], json!(["name"]), "what is below the status is whole");
+    assert_eq!(root["required"], json!(["spec"]), "and so is the spec");
+    assert_eq!(root["properties"]["spec"]["required"], json!(["name"]));
+    let read = |status: Value| {
+        let object = json!({ "metadata": {}, "spec": { "name": "a" }, "status": status });
+        serde_json::from_value::<Trap>(object)
+    };
+    let status = read(json!({ "conditions": [] })).unwrap().status.unwrap();
+    assert_eq!((status.public_url.as_str(), status.parts.len(), status.with_default), ("", 0, 5));
+    assert!(read(json!({ "parts": [{}] })).is_err());
+    assert!(read(Value::Null).unwrap().status.is_none());
+    let doubled = r#"{"metadata":{},"spec":{"name":"a"},"status":{},"status":{}}"#;
+    assert!(serde_json::from_str::<Trap>(doubled).is_err());
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct NoDefault {
+    conditions: crate::conditions::Conditions,
+    public_url: String,
+}
+
+#[derive(CustomResource, Clone, Debug)]
+#[resource(group = "example.dev", version = "v1", namespaced)]
+struct Stuck {
+    metadata: ObjectMeta,
+    spec: DemandingPart,
+    status: Option<NoDefault>,
+}
+
+#[test]
+fn a_status_that_could_not_be_read_after_its_first_write_is_refused_with_what_to_do() {
+    let fault = Stuck::crd().unwrap_err();
+    assert_eq!(fault.kind(), ErrorKind::Usage);
+    let text = fault.to_string();
+    for part in [
+        ".status: ",
+        "missing field `publicUrl`",
+        "derive `Default`",
+        "#[serde(default)]",
+        "`Option`",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}

@@ -31,6 +31,9 @@ const CHECKS: &[&str] = &[
     "pattern",
 ];
 
+/// CEL rules.
+const RULES: &str = "x-kubernetes-validations";
+
 impl Lower<'_> {
     /// The structural form of `branches`, of which one (or any) holds, beside `node`.
     pub(super) fn union(&mut self, key: &str, branches: &[Value], node: &Node) -> Node {
@@ -80,6 +83,7 @@ impl Lower<'_> {
         } else {
             self.widen(nodes)
         };
+        self.carry_rules(nodes, &mut union);
         if nodes.iter().any(|node| node.get("nullable") == Some(&Value::Bool(true))) {
             union.insert("nullable".to_owned(), true.into());
         }
@@ -114,13 +118,31 @@ impl Lower<'_> {
             }
             _ => {
                 self.note_unchecked();
+                self.carry_rules(nodes, &mut Node::new());
                 return any();
             }
         };
+        self.carry_rules(nodes, &mut wide);
         if nodes.iter().any(|node| node.get("nullable") == Some(&Value::Bool(true))) {
             wide.insert("nullable".to_owned(), true.into());
         }
         wide
+    }
+
+    /// Rules that all of `nodes` have hold for the whole as well; others have no place in it.
+    fn carry_rules(&mut self, nodes: &[Node], union: &mut Node) {
+        let rules = |node: &Node| node.get(RULES).cloned();
+        match nodes.first().and_then(rules) {
+            Some(same) if nodes.iter().all(|node| node.get(RULES) == Some(&same)) => {
+                union.insert(RULES.to_owned(), same);
+            }
+            _ if nodes.iter().any(|node| node.contains_key(RULES)) => self.warn(
+                "a rule (`x-kubernetes-validations`) of one of its alternatives is lost, since an API server has \
+                 rules for the whole field only: write it on the enum, with a condition that says for which \
+                 variant it holds",
+            ),
+            _ => {}
+        }
     }
 
     fn note_unchecked(&mut self) {

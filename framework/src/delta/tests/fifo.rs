@@ -153,6 +153,47 @@ fn only_the_first_list_is_initial() {
     assert!(!queue.take().unwrap().is_initial);
 }
 
+/// Upstream's resync puts every key that has an object and no place back in line. Whatever was done before, there
+/// must be no such key after it, and what had a place keeps it.
+#[test]
+fn mechanism_25_after_a_resync_every_object_is_handed_out_once_whatever_happened_before() {
+    type Step = fn(&mut Pods);
+    const STEPS: [Step; 9] = [
+        |queue| queue.add(("a", 1)).unwrap(),
+        |queue| queue.update(("b", 1)).unwrap(),
+        |queue| queue.delete(("a", 2), &()).unwrap(),
+        |queue| {
+            queue.add_if_not_present("b", ("b", 3));
+        },
+        |queue| drop(queue.replace(vec![("b", 4), ("c", 4)], "4", &())),
+        |queue| drop(queue.replace(vec![("broken", 5), ("c", 5)], "5", &())),
+        |queue| {
+            queue.take();
+        },
+        |queue| {
+            if let Some(taken) = queue.take() {
+                queue.give_back(taken);
+            }
+        },
+        |queue| queue.resync(&super::store(&[("a", 9), ("z", 9)])),
+    ];
+    for number in 0..STEPS.len().pow(5) {
+        let steps: Vec<usize> =
+            (0..5).map(|place| number / STEPS.len().pow(place) % STEPS.len()).collect();
+        let mut queue = queue();
+        steps.iter().for_each(|step| STEPS[*step](&mut queue));
+        let placed: Vec<_> = queue.list().map(|(_, pod)| *pod).collect();
+        queue.resync(&super::store(&[("a", 9), ("z", 9)]));
+        let held: Vec<_> =
+            ["a", "b", "c", "z"].iter().filter_map(|key| queue.get(key)).copied().collect();
+        let handed_out = objects(&mut queue);
+        assert_eq!(handed_out, placed, "a resync moves nothing: {steps:?}");
+        let mut sorted = handed_out;
+        sorted.sort_unstable();
+        assert_eq!(sorted, held, "each object that it holds is handed out once: {steps:?}");
+    }
+}
+
 #[test]
 fn mechanism_25_every_object_has_a_place_so_a_resync_queues_nothing() {
     let mut queue = queue();

@@ -371,10 +371,32 @@ async fn a_source_that_panics_is_seen_in_the_status_and_read_again() {
 
 /// A cache that nobody keeps in step any more must not look well.
 #[tokio::test(start_paused = true)]
-async fn an_informer_whose_reading_task_is_gone_is_not_synced() {
+async fn an_informer_whose_reading_task_panicked_is_not_synced() {
     let rig = Rig::synced(Server::new()).await;
     assert!(rig.status().synced);
-    drop(Fallen::of(rig.informer.lease.core(), 0));
+    let fallen = Fallen::of(rig.informer.lease.core(), 0);
+    let task = tokio::spawn(async move {
+        let _fallen = fallen;
+        panic!("a defect of windlass");
+    });
+    task.await.unwrap_err();
     let status = rig.status();
     assert!(!status.synced && status.state.contains("ended by a panic"), "{status:?}");
+}
+
+/// A runtime that ends drops its tasks in any order: that of the reading may go before the informer's,
+/// which stops it.
+#[tokio::test(start_paused = true)]
+async fn an_informer_whose_reading_task_is_dropped_speaks_of_no_panic() {
+    let rig = Rig::synced(Server::new()).await;
+    let fallen = Fallen::of(rig.informer.lease.core(), 0);
+    let task = tokio::spawn(async move {
+        let _fallen = fallen;
+        std::future::pending::<()>().await;
+    });
+    tokio::task::yield_now().await;
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    let status = rig.status();
+    assert!(status.synced && !status.state.contains("panic"), "{status:?}");
 }

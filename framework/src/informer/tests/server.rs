@@ -3,7 +3,9 @@
 use std::io;
 use std::pin::Pin;
 
+use k8s_openapi::api::core::v1::Secret;
 use windlass_apiserver::ApiServer;
+use windlass_apiserver::faults::{Action, Fault};
 
 use super::*;
 use crate::client::{BoxIo, Client, Connect};
@@ -138,4 +140,99 @@ async fn a_custom_kind_is_found_after_its_definition_was_created() {
     assert_eq!(informer.store().list()[0].get().unwrap().kind, "Trip");
     stop.cancel();
     task.await.unwrap();
+}
+
+/// A server and two caches of it, of config maps and of secrets.
+async fn two_caches(
+    server: &ApiServer,
+) -> (Client, Informer<ConfigMap>, Informer<Secret>, CancellationToken) {
+    let client = Client::over(Arc::new(InMemory(server.clone())), seams());
+    let registry = InformerRegistry::new(client.clone(), vec!["default".to_owned()]);
+    let (maps, secrets) = (registry.informer::<ConfigMap>(), registry.informer::<Secret>());
+    let stop = CancellationToken::new();
+    run(&registry, &stop);
+    registry.synced().await;
+    (client, maps, secrets, stop)
+}
+
+fn secret(name: &str, value: &str) -> Secret {
+    let object = json!({"metadata": {"name": name}, "stringData": {"k": value}});
+    serde_json::from_value(object).unwrap()
+}
+
+fn set_back(client: &Client, resource: &str) -> u64 {
+    client.seams().metrics.counted(&names::INFORMER_SET_BACK, &[resource])
+}
+
+/// The server answers watches from the future by silence, as a kube-apiserver does.
+#[tokio::test(start_paused = true)]
+async fn b8_g_c2_a_cache_equals_a_restored_server_and_is_told_what_was_lost() {
+    let server = ApiServer::builder().seed(7).controllers(false).start();
+    let (client, maps, _secrets, stop) = two_caches(&server).await;
+    let api = client.namespace::<ConfigMap>("default");
+    for name in ["kept", "same"] {
+        api.create(&config_map(name, "old")).await.unwrap();
+    }
+    let key = |name: &str| ObjectKey::new(Some("default"), name);
+    eventually("they come", || maps.store().len() == 2).await;
+    let told = Told::default();
+    let listening = told.listen(&maps);
+    listening.synced().await.unwrap();
+    told.take();
+    let backup = server.backup();
+    for value in 0..150 {
+        let patch = crate::api::Patch::Merge(json!({"data": {"k": value.to_string()}}));
+        api.patch("kept", patch).await.unwrap();
+    }
+    api.create(&config_map("lost", "1")).await.unwrap();
+    eventually("they come", || maps.store().get(&key("lost")).is_some()).await;
+    told.take();
+    server.restore(&backup).await;
+    let took = eventually("it is gone", || maps.store().get(&key("lost")).is_none()).await;
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    let value = |name: &str| {
+        let data = maps.store().get(&key(name)).unwrap().get().unwrap().data.clone();
+        data.unwrap()["k"].clone()
+    };
+    assert_eq!(value("kept"), "old");
+    let lines = told.take();
+    assert_eq!(lines, ["~kept=149>kept=old", "?lost=1"], "what is the same is not told");
+    // Versions below those of before: an own write is read at once, and the watch goes on.
+    let patch = crate::api::Patch::Merge(json!({"data": {"k": "new"}}));
+    let written = api.patch("kept", patch).await.unwrap();
+    maps.wrote(&written).unwrap();
+    assert_eq!(value("kept"), "new");
+    api.create(&config_map("later", "1")).await.unwrap();
+    eventually("and it goes on", || maps.store().get(&key("later")).is_some()).await;
+    assert_eq!(set_back(&client, "configmaps"), 1);
+    stop.cancel();
+}
+
+/// Kinds share a store: the one whose position is furthest speaks for those that were climbed past.
+#[tokio::test(start_paused = true)]
+async fn b8_a_kind_whose_position_was_climbed_past_learns_of_it_from_another_kind() {
+    let server = ApiServer::builder().seed(7).controllers(false).start();
+    let (client, maps, secrets, stop) = two_caches(&server).await;
+    let (api, hidden) =
+        (client.namespace::<ConfigMap>("default"), client.namespace::<Secret>("default"));
+    hidden.create(&secret("kept", "old")).await.unwrap();
+    let backup = server.backup();
+    hidden.create(&secret("lost", "1")).await.unwrap();
+    for number in 0..40 {
+        api.create(&config_map(&format!("m{number}"), "1")).await.unwrap();
+    }
+    eventually("they come", || (maps.store().len(), secrets.store().len()) == (40, 2)).await;
+    // The list of secrets fails for as long as it takes to climb past their position.
+    let fault = Fault::new(Action::Answer(503)).on("list").resource("secrets").always();
+    let handle = server.faults().add(fault);
+    server.restore(&backup).await;
+    eventually("maps are set back", || maps.store().is_empty()).await;
+    for number in 0..10 {
+        api.create(&config_map(&format!("n{number}"), "1")).await.unwrap();
+    }
+    handle.remove();
+    let took = eventually("secrets are, too", || secrets.store().len() == 1).await;
+    assert!(took < Duration::from_secs(60), "{took:?}");
+    assert_eq!((set_back(&client, "configmaps"), set_back(&client, "secrets")), (1, 1));
+    stop.cancel();
 }

@@ -19,6 +19,7 @@ use crate::api::Api;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::resource::{ResourceExt, Whole};
+use crate::wire::{Undecodable, times};
 
 /// The annotation that holds the record.
 pub const LEADER_ANNOTATION: &str = "control-plane.alpha.kubernetes.io/leader";
@@ -125,7 +126,7 @@ impl<K: Whole> Annotated<K> {
             );
             Error::new(ErrorKind::Decode, text).because(cause)
         })?;
-        Ok(ObservedRecord { record, version: text })
+        Ok(ObservedRecord::new(record, text))
     }
 
     async fn get(&self) -> Result<Option<ObservedRecord>, Error> {
@@ -204,7 +205,9 @@ struct Text {
     holder_identity: String,
     #[serde(deserialize_with = "null_is_default")]
     lease_duration_seconds: i64,
+    #[serde(deserialize_with = "time_if_it_is_one")]
     acquire_time: Option<Timestamp>,
+    #[serde(deserialize_with = "time_if_it_is_one")]
     renew_time: Option<Timestamp>,
     #[serde(deserialize_with = "null_is_default")]
     leader_transitions: i32,
@@ -222,9 +225,20 @@ where
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
+/// Times are for people: one that nobody can read must not keep a lock from everybody.
+fn time_if_it_is_one<'de, D>(from: D) -> Result<Option<Timestamp>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let value = serde_json::Value::deserialize(from)?;
+    Ok(value.as_str().and_then(times::read))
+}
+
 /// No annotation, or an empty one, is a free lock.
-fn read(text: &str) -> Result<LeaderElectionRecord, serde_json::Error> {
-    let text: Text = if text.is_empty() { Text::default() } else { serde_json::from_str(text)? };
+fn read(text: &str) -> Result<LeaderElectionRecord, Undecodable> {
+    let decoded = if text.is_empty() { Ok(Text::default()) } else { serde_json::from_str(text) };
+    let text: Text =
+        decoded.map_err(|error| Undecodable::explain::<Text>(text.as_bytes(), &error))?;
     Ok(LeaderElectionRecord {
         holder: Some(text.holder_identity).filter(|holder| !holder.is_empty()),
         duration: Duration::from_secs(u64::try_from(text.lease_duration_seconds).unwrap_or(0)),

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use parking_lot::Mutex;
+use serde_json::{Value, json};
 
 use super::event;
 use super::{LeaderElectionRecord, LockFuture, LockListener, ObservedRecord, ResourceLock};
 use crate::api::{Api, WatchEvent};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::resource::ResourceExt;
+use crate::resource::{DynamicObject, ResourceExt, ResourceInfo};
+use crate::wire::times;
 
 /// Names who asked the holder of a Lease for it.
 pub const REQUEST_ANNOTATION: &str = "windlass.dev/requested-by";
@@ -25,14 +28,16 @@ const WATCH: Duration = Duration::from_secs(300);
 /// annotations and other fields of the Lease.
 #[derive(Debug)]
 pub struct LeaseLock {
-    api: Api<Lease>,
+    /// Not typed: a time that nobody can read must not keep the lock from everybody, and a replace
+    /// keeps fields that this program does not know.
+    api: Api<DynamicObject>,
     events: Api<Event>,
     client: Client,
     namespace: String,
     name: String,
     identity: String,
     /// The last Lease seen: a replace keeps its labels, annotations and other fields.
-    last: Mutex<Option<Lease>>,
+    last: Mutex<Option<DynamicObject>>,
 }
 
 impl LeaseLock {
@@ -40,7 +45,7 @@ impl LeaseLock {
     /// this election.
     pub fn new(client: &Client, namespace: &str, name: &str, identity: &str) -> Self {
         Self {
-            api: client.namespace(namespace),
+            api: client.dynamic(ResourceInfo::of::<Lease>(), Some(namespace)),
             events: client.namespace(namespace),
             client: client.clone(),
             namespace: namespace.to_owned(),
@@ -50,7 +55,7 @@ impl LeaseLock {
         }
     }
 
-    fn remember(&self, lease: Lease) -> ObservedRecord {
+    fn remember(&self, lease: DynamicObject) -> ObservedRecord {
         let seen = seen_of(&lease);
         *self.last.lock() = Some(lease);
         seen
@@ -95,13 +100,13 @@ impl ResourceLock for LeaseLock {
 
     fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
         Box::pin(async move {
-            let mut lease = Lease {
+            let mut lease = DynamicObject {
                 metadata: ObjectMeta {
                     name: Some(self.name.clone()),
                     namespace: Some(self.namespace.clone()),
                     ..ObjectMeta::default()
                 },
-                spec: None,
+                ..DynamicObject::default()
             };
             write_record(&mut lease, record);
             Ok(self.remember(self.api.create(&lease).await?))
@@ -132,7 +137,12 @@ impl ResourceLock for LeaseLock {
             while let Some(event) = changes.next().await {
                 match event? {
                     WatchEvent::Added(lease) | WatchEvent::Modified(lease) => tell(seen_of(&lease)),
-                    WatchEvent::Deleted(_) | WatchEvent::Bookmark { .. } => {}
+                    // Told as a free lock: a leader makes it again before another does.
+                    WatchEvent::Deleted(gone) => {
+                        let nothing = LeaderElectionRecord::default();
+                        tell(ObservedRecord::new(nothing, gone.resource_version()));
+                    }
+                    WatchEvent::Bookmark { .. } => {}
                 }
             }
             Ok(())
@@ -147,25 +157,26 @@ impl ResourceLock for LeaseLock {
     }
 }
 
-fn seen_of(lease: &Lease) -> ObservedRecord {
-    let spec = lease.spec.as_ref();
-    let seconds = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or_default();
+fn seen_of(lease: &DynamicObject) -> ObservedRecord {
+    let field = |name: &str| lease.rest.get("spec").and_then(|spec| spec.get(name));
+    let text = |name| field(name).and_then(Value::as_str).map(str::to_owned);
+    let time = |name| field(name).and_then(Value::as_str).and_then(times::read);
+    let number = |name| field(name).and_then(Value::as_i64).unwrap_or_default();
+    let seconds = u64::try_from(number("leaseDurationSeconds")).unwrap_or_default();
     let record = LeaderElectionRecord {
-        holder: spec
-            .and_then(|spec| spec.holder_identity.clone())
-            .filter(|holder| !holder.is_empty()),
-        duration: Duration::from_secs(u64::try_from(seconds).unwrap_or_default()),
-        acquired: spec.and_then(|spec| spec.acquire_time.as_ref()).map(|time| time.0),
-        renewed: spec.and_then(|spec| spec.renew_time.as_ref()).map(|time| time.0),
-        transitions: spec.and_then(|spec| spec.lease_transitions).unwrap_or_default(),
-        strategy: spec.and_then(|spec| spec.strategy.clone()),
-        preferred_holder: spec.and_then(|spec| spec.preferred_holder.clone()),
+        holder: text("holderIdentity").filter(|holder| !holder.is_empty()),
+        duration: Duration::from_secs(seconds),
+        acquired: time("acquireTime"),
+        renewed: time("renewTime"),
+        transitions: i32::try_from(number("leaseTransitions")).unwrap_or_default(),
+        strategy: text("strategy"),
+        preferred_holder: text("preferredHolder"),
         requested_by: lease.annotation(REQUEST_ANNOTATION).map(str::to_owned),
     };
-    ObservedRecord { record, version: lease.resource_version().to_owned() }
+    ObservedRecord::new(record, lease.resource_version())
 }
 
-fn write_record(lease: &mut Lease, record: LeaderElectionRecord) {
+fn write_record(lease: &mut DynamicObject, record: LeaderElectionRecord) {
     let annotations = &mut lease.metadata.annotations;
     match record.requested_by {
         Some(asker) => {
@@ -176,21 +187,38 @@ fn write_record(lease: &mut Lease, record: LeaderElectionRecord) {
             annotations.iter_mut().for_each(|all| drop(all.remove(REQUEST_ANNOTATION)));
         }
     }
-    let spec = lease.spec.get_or_insert_with(LeaseSpec::default);
-    spec.holder_identity = record.holder;
-    spec.lease_duration_seconds = i32::try_from(record.duration.as_secs()).ok();
-    spec.acquire_time = record.acquired.map(MicroTime);
-    spec.renew_time = record.renewed.map(MicroTime);
-    spec.lease_transitions = Some(record.transitions);
-    spec.strategy = record.strategy;
-    spec.preferred_holder = record.preferred_holder;
+    let spec = lease.rest.entry("spec").or_insert_with(|| json!({}));
+    if !spec.is_object() {
+        *spec = json!({});
+    }
+    let time = |time: Option<Timestamp>| time.map_or(Value::Null, |time| json!(MicroTime(time)));
+    for (name, value) in [
+        ("holderIdentity", json!(record.holder)),
+        ("leaseDurationSeconds", json!(i32::try_from(record.duration.as_secs()).ok())),
+        ("acquireTime", time(record.acquired)),
+        ("renewTime", time(record.renewed)),
+        ("leaseTransitions", json!(record.transitions)),
+        ("strategy", json!(record.strategy)),
+        ("preferredHolder", json!(record.preferred_holder)),
+    ] {
+        spec[name] = value;
+    }
+    if let Value::Object(spec) = spec {
+        spec.retain(|_, value| !value.is_null());
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use jiff::Timestamp;
-
     use super::*;
+
+    fn lease(spec: Value) -> DynamicObject {
+        let object = json!({
+            "metadata": { "name": "ops", "resourceVersion": "7", "labels": { "team": "web" } },
+            "spec": spec,
+        });
+        serde_json::from_value(object).unwrap()
+    }
 
     #[test]
     fn mechanism_35_a_record_survives_the_lease_and_labels_stay() {
@@ -204,24 +232,45 @@ mod tests {
             preferred_holder: None,
             requested_by: Some("laptop".to_owned()),
         };
-        let mut lease = Lease {
-            metadata: ObjectMeta {
-                resource_version: Some("7".into()),
-                labels: Some([("team".to_owned(), "web".to_owned())].into()),
-                ..ObjectMeta::default()
-            },
-            spec: Some(LeaseSpec::default()),
-        };
+        let mut lease = lease(json!({ "laterField": 3, "preferredHolder": "b" }));
         write_record(&mut lease, record.clone());
-        assert_eq!(seen_of(&lease), ObservedRecord { record, version: "7".to_owned() });
+        assert_eq!(seen_of(&lease), ObservedRecord::new(record, "7"));
         assert_eq!(lease.metadata.labels.unwrap()["team"], "web");
+        let expected = json!({
+            "laterField": 3,
+            "holderIdentity": "a",
+            "leaseDurationSeconds": 15,
+            "acquireTime": "1970-01-01T00:00:00.000000Z",
+            "renewTime": "1970-01-01T00:00:09.000000Z",
+            "leaseTransitions": 4,
+            "strategy": "OldestEmulationVersion",
+        });
+        assert_eq!(lease.rest["spec"], expected);
     }
 
     #[test]
     fn a_lease_that_somebody_made_empty_by_hand_is_free() {
-        let spec = LeaseSpec { holder_identity: Some(String::new()), ..LeaseSpec::default() };
-        let lease = Lease { metadata: ObjectMeta::default(), spec: Some(spec) };
-        assert_eq!(seen_of(&lease).record.holder, None);
-        assert_eq!(seen_of(&Lease::default()).record.holder, None);
+        assert_eq!(seen_of(&lease(json!({ "holderIdentity": "" }))).record.holder, None);
+        assert_eq!(seen_of(&lease(Value::Null)).record.holder, None);
+        assert_eq!(seen_of(&DynamicObject::default()).record.holder, None);
+        let mut empty = lease(Value::Null);
+        write_record(&mut empty, LeaderElectionRecord::default());
+        assert_eq!(empty.rest["spec"]["leaseTransitions"], 0);
+    }
+
+    #[test]
+    fn times_that_nobody_can_read_leave_the_rest_of_a_record_readable() {
+        for (time, read) in [
+            ("9999-12-31T23:59:59.999999Z", Some("9999-12-30T22:00:00.999999Z")),
+            ("10000-01-01T00:00:00Z", Some("9999-12-30T22:00:00Z")),
+            ("0001-01-01T00:00:00Z", Some("0001-01-01T00:00:00Z")),
+            ("2016-12-31T23:59:60.000000Z", Some("2016-12-31T23:59:59Z")),
+            ("never", None),
+        ] {
+            let spec = json!({ "holderIdentity": "a", "renewTime": time, "acquireTime": 7 });
+            let record = seen_of(&lease(spec)).record;
+            assert_eq!(record.renewed, read.map(|read| read.parse().unwrap()), "{time}");
+            assert_eq!((record.acquired, record.holder.as_deref()), (None, Some("a")));
+        }
     }
 }

@@ -52,13 +52,14 @@ impl MultiLock {
             record.duration = record.duration.max(second.record.duration);
             record.transitions = record.transitions.max(second.record.transitions);
         }
+        let is_partial = secondary.is_none();
         let secondary = secondary.map(|second| second.version);
         // The length keeps two pairs of versions from looking alike.
         let second = secondary.as_deref().unwrap_or("-");
         let joined = format!("{}:{}{second}", primary.version.len(), primary.version);
         let parts = Parts { joined: joined.clone(), primary: primary.version, secondary };
         *self.last.lock() = Some(parts);
-        ObservedRecord { record, version: joined }
+        ObservedRecord { record, version: joined, is_partial }
     }
 
     async fn get(&self) -> Result<Option<ObservedRecord>, Error> {

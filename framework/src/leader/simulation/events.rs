@@ -13,7 +13,7 @@ pub(super) enum What {
     /// A request about the lease arrives at the server.
     Execute { id: u64, ask: Ask, sent: u64 },
     /// The answer arrives.
-    Answer { id: u64, ask: Ask, sent: u64, answer: Option<ObservedRecord>, conflict: bool },
+    Answer { id: u64, ask: Ask, sent: u64, answer: Option<Box<ObservedRecord>>, conflict: bool },
     /// No answer came in time.
     GiveUp { id: u64, ask: Ask, sent: u64 },
     /// The work of a node wants to write.

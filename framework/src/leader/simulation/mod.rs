@@ -5,7 +5,8 @@
 //! millions of times, without tasks and sockets. Real time is counted in microseconds; every node has
 //! clocks of its own, which run slower than real time, stand still while the machine sleeps, or are
 //! set by somebody. The server is one versioned record. Nodes freeze, sleep, crash, start again and
-//! give the lease back; requests and answers come late or never; strangers write the record, too.
+//! give the lease back; requests and answers come late or never; strangers write the record, too, and
+//! delete the Lease, mostly while its holder hangs.
 //! Every node writes all the time, as a leader's work would, and leaves it to the gate to refuse. A write
 //! takes time to the server, which works on it for as long as it was told, by its own clock and from its
 //! arrival on, whatever became of the node meanwhile. Some writes are given up by their callers before
@@ -18,8 +19,7 @@
 //! same oracle must then count.
 //!
 //! Absent from safe worlds: writes that are longer on their way from the gate to the server than the
-//! promise covers ([`Elections::late`] has them, and the oracle counts), people who delete the Lease of a
-//! living leader, a server that goes back in time.
+//! promise covers ([`Elections::late`] has them, and the oracle counts), a server that goes back in time.
 
 mod events;
 mod oracle;
@@ -56,11 +56,13 @@ pub enum Defect {
     /// The lease is given back when all work has ended, though the server may still execute a write that
     /// its caller gave up.
     DroppedWritesForgotten,
+    /// Whoever makes the lease leads at once.
+    MakersDoNotWait,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NoMargin,
         Self::CountedFromAnswer,
         Self::GateNotAsked,
@@ -69,6 +71,7 @@ impl Defect {
         Self::NoVersions,
         Self::ReleasedEarly,
         Self::DroppedWritesForgotten,
+        Self::MakersDoNotWait,
     ];
 }
 

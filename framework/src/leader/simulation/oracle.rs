@@ -21,6 +21,8 @@ pub struct Tally {
     pub releases: u64,
     /// Leases that were left to expire, because a write that was given up could still be executed.
     pub left: u64,
+    /// Leases that somebody deleted, mostly while their holders hung.
+    pub deleted: u64,
     /// Nodes that stood still for up to 45 s, half of them with some of their clocks.
     pub freezes: u64,
     /// Requests or answers that never arrived.
@@ -42,6 +44,7 @@ impl Tally {
         self.crashes += other.crashes;
         self.releases += other.releases;
         self.left += other.left;
+        self.deleted += other.deleted;
         self.freezes += other.freezes;
         self.lost += other.lost;
         self.conflicts += other.conflicts;
@@ -63,7 +66,7 @@ impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} elections, {} writes ({} refused), {} crashes, {} releases, {} left to expire, {} freezes, {} messages \
+            "{} elections, {} writes ({} refused), {} crashes, {} releases, {} left to expire, {} deleted, {} freezes, {} messages \
              lost, {} conflicts; overlapping writes: {}, chances of one: {}; digest {:016x}",
             self.elections,
             self.writes,
@@ -71,6 +74,7 @@ impl fmt::Display for Tally {
             self.crashes,
             self.releases,
             self.left,
+            self.deleted,
             self.freezes,
             self.lost,
             self.conflicts,

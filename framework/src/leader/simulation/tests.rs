@@ -51,6 +51,7 @@ fn everything_that_can_go_wrong_did() {
     let tally = Elections::paused().hold(3, 500);
     let counts =
         [tally.writes, tally.refused, tally.crashes, tally.releases, tally.left, tally.freezes];
+    assert!(tally.deleted > 20, "{tally}");
     assert!(counts.iter().all(|count| *count > 20), "{tally}");
     assert!(tally.lost > 50 && tally.conflicts > 50, "{tally}");
 }

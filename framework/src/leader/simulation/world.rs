@@ -7,8 +7,9 @@ use tokio::time::Instant;
 
 use super::super::elector::LANDING;
 use super::super::gate::{remaining, worth_sending};
-use super::super::machine::{Answer, Ask, Machine, Manners, Written};
+use super::super::machine::{Answer, Ask, Machine, Manners};
 use super::super::record::ObservedRecord;
+use super::super::written::Written;
 use super::events::{Agenda, Event, What};
 use super::oracle::{Oracle, Tally};
 use super::{Defect, Elections};
@@ -19,6 +20,7 @@ const SECOND: u64 = 1_000_000;
 
 struct Node {
     machine: Machine,
+    written: Written,
     life: u32,
     rate: f64,
     /// How far the monotonic clock is behind, because the machine slept.
@@ -78,8 +80,10 @@ impl World {
             oracle: Oracle::new(nodes),
         };
         for (index, rate) in of_nodes.into_iter().take(nodes).enumerate() {
+            let (machine, written) = world.process(index, 0);
             world.nodes.push(Node {
-                machine: world.process(index, 0),
+                machine,
+                written,
                 life: 0,
                 rate,
                 lag: Duration::ZERO,
@@ -97,9 +101,10 @@ impl World {
     }
 
     /// A process without a past; some lend the lease, a few ask for it.
-    fn process(&self, node: usize, life: u32) -> Machine {
+    fn process(&self, node: usize, life: u32) -> (Machine, Written) {
         let manners = Manners { asks: self.random(8) == 0, lends: self.random(2) == 0 };
-        Machine::new(format!("{node}.{life}"), self.rules.timing, Written::default()).with(manners)
+        let (written, identity) = (Written::default(), format!("{node}.{life}"));
+        (Machine::new(identity, self.rules.timing, written.clone()).with(manners), written)
     }
 
     /// What a node that was just started does by itself.
@@ -177,7 +182,7 @@ impl World {
             What::Answer { id, ask, sent, answer, conflict } => {
                 let answer = match answer {
                     _ if conflict => Answer::Conflict,
-                    Some(lease) => Answer::Lease(lease),
+                    Some(lease) => Answer::Lease(*lease),
                     None => Answer::Missing,
                 };
                 (id, ask, sent, answer)
@@ -207,6 +212,9 @@ impl World {
         let (now, wall) = (self.mark(node, at), self.wall(node, at));
         self.nodes[node].machine.expire(&now);
         self.observe(at, node);
+        if self.is_broken(Defect::MakersDoNotWait) {
+            self.nodes[node].written.is_unheld_since(now);
+        }
         let ask = self.nodes[node].machine.attempt(&now, wall);
         self.send(at, node, ask);
     }
@@ -259,9 +267,9 @@ impl World {
         if let Some((true, record)) = write {
             let record = record.clone();
             self.version += 1;
-            self.stored = Some(ObservedRecord { record, version: self.version.to_string() });
+            self.stored = Some(ObservedRecord::new(record, self.version.to_string()));
         }
-        let answer = self.stored.clone();
+        let answer = self.stored.clone().map(Box::new);
         if let Some(delay) = self.delay() {
             let what = What::Answer { id, ask, sent, answer, conflict };
             self.agenda.push(at + delay, node, life, what);
@@ -313,12 +321,12 @@ impl World {
         }
     }
 
-    /// Freezes, puts to sleep, crashes, releases, writes the lease, or moves a wall clock.
+    /// Freezes, puts to sleep, crashes, releases, writes or deletes the lease, or moves a wall clock.
     fn disturb(&mut self, at: u64, node: usize) {
         let next = self.random(60 * SECOND);
         self.push(at + next, node, What::Disturb);
         let long = self.random(45 * SECOND);
-        match self.random(7) {
+        match self.random(8) {
             0 => self.freeze(at + long, node),
             1 => {
                 self.freeze(at + long, node);
@@ -331,6 +339,7 @@ impl World {
             }
             3 => self.nodes[node].wall += self.entropy.below(200) as i64 - 100,
             4 => self.meddle(),
+            5 => self.delete(at + long),
             _ => self.drain(at, node),
         }
     }
@@ -346,6 +355,17 @@ impl World {
             self.version += 1;
             lease.version = self.version.to_string();
             self.oracle.tally.conflicts += 1;
+        }
+    }
+
+    /// Somebody deletes the Lease, mostly while its holder hangs.
+    fn delete(&mut self, until: u64) {
+        let Some(lease) = self.stored.take() else { return };
+        self.oracle.tally.deleted += 1;
+        let holder = lease.record.holder.as_deref().and_then(|name| name.split_once('.'));
+        let node = holder.and_then(|(node, _)| node.parse().ok());
+        if let Some(node) = node.filter(|_| self.random(4) > 0) {
+            self.freeze(until, node);
         }
     }
 
@@ -392,9 +412,9 @@ impl World {
 
     /// A new process under a new identity, after a while.
     fn restart(&mut self, at: u64, node: usize, long: u64) {
-        let machine = self.process(node, self.nodes[node].life + 1);
+        let process = self.process(node, self.nodes[node].life + 1);
         let state = &mut self.nodes[node];
-        state.machine = machine;
+        (state.machine, state.written) = process;
         state.life += 1;
         state.waiting_for = None;
         state.led = false;

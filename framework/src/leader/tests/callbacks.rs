@@ -146,15 +146,18 @@ async fn mechanism_45_the_health_check_fails_when_an_election_outlives_its_lease
 
 #[test]
 fn renewals_differ_even_when_the_wall_clock_is_set_back() {
-    use super::super::machine::{Answer, Ask, Machine, Written};
+    use super::super::machine::{Answer, Ask, Machine};
+    use super::super::written::Written;
     let timing = LeaderElection::new("ops").timing;
-    let mut machine = Machine::new("ann".to_owned(), timing, Written::default());
+    let written = Written::default();
+    let mut machine = Machine::new("ann".to_owned(), timing, written.clone());
     let clock = Clock::simulated(Timestamp::UNIX_EPOCH);
+    written.is_unheld_since(clock.mark());
     let (mark, wall) = (clock.mark(), Timestamp::from_second(3600).unwrap());
     assert_eq!(machine.attempt(&mark, wall), Ask::Read);
     let ask = machine.answered(&Ask::Read, Answer::Missing, &mark, &mark, wall).unwrap();
     let Ask::Create(record) = &ask else { panic!("{ask:?}") };
-    let stored = ObservedRecord { record: record.clone(), version: "1".to_owned() };
+    let stored = ObservedRecord::new(record.clone(), "1");
     assert_eq!(machine.answered(&ask, Answer::Lease(stored), &mark, &mark, wall), None);
     let Ask::Replace { record: next, .. } = machine.attempt(&mark, Timestamp::UNIX_EPOCH) else {
         panic!("a leader renews");
@@ -238,7 +241,8 @@ async fn a_lock_that_panics_ends_the_term_and_tells_the_work() {
     let handle = Handle { store: bench.store.clone(), identity: "ann".to_owned() };
     let lock = Arc::new(Brittle { handle, breaks: AtomicBool::new(false) });
     let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
-    let elector = Elector::over(LeaderElection::new("ops"), lock.clone(), seams).unwrap();
+    let elector = Elector::over(LeaderElection::new("ops"), lock.clone(), seams.clone()).unwrap();
+    let elector = bench.introduce(elector, &seams);
     let log = Arc::new(Log::default());
     let run = tokio::spawn({
         let (callbacks, stop) = (callbacks(&log, Duration::ZERO), bench.stop.clone());

@@ -68,7 +68,8 @@ impl Bench {
             metrics: Metrics::new(),
         };
         let handle = Handle { store: self.store.clone(), identity: identity.to_owned() };
-        Elector::over(settings, Arc::new(Followed { handle, is_allowed }), seams).unwrap()
+        let lock = Arc::new(Followed { handle, is_allowed });
+        self.introduce(Elector::over(settings, lock, seams.clone()).unwrap(), &seams)
     }
 
     fn ops(&self, identity: &str) -> Elector {
@@ -143,7 +144,7 @@ async fn a_lease_that_is_free_over_and_over_is_asked_about_some_times_a_second_a
     let before = bench.store.reads.load(Ordering::Relaxed);
     for version in 1_000..2_000 {
         let record = LeaderElectionRecord::default();
-        let told = ObservedRecord { record, version: version.to_string() };
+        let told = ObservedRecord::new(record, version.to_string());
         bench.store.told.send_replace(Some(told));
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

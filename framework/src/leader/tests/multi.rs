@@ -25,7 +25,12 @@ impl Pair {
             entropy: Entropy::seeded(1),
             metrics: Metrics::new(),
         };
-        Elector::over(LeaderElection::new("ops"), self.lock(identity), seams).unwrap()
+        let settings = LeaderElection::new("ops");
+        let elector = Elector::over(settings, self.lock(identity), seams.clone()).unwrap();
+        if self.old.stored.lock().is_none() && self.new.stored.lock().is_none() {
+            elector.is_unheld_since(seams.clock.mark());
+        }
+        elector
     }
 }
 
@@ -158,5 +163,25 @@ async fn what_can_be_given_back_is_although_the_other_lock_refuses() {
         sick.refuses.store(true, Ordering::Relaxed);
         term.end(true).await;
         assert_eq!((sick.holder().as_deref(), sound.holder()), (Some("ann"), None));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn l5_who_makes_a_missing_half_waits_for_who_may_have_held_it() {
+    for is_held in [false, true] {
+        let (pair, stop) = (Pair::new(), CancellationToken::new());
+        let before = if is_held { foreign("dead", 3) } else { released() };
+        pair.old.put(before);
+        let since = Instant::now();
+        let term = pair.elector("ann").campaign(&stop).await.unwrap();
+        let waited = since.elapsed();
+        let expected = if is_held { 30 } else { 15 };
+        assert!(waited >= Duration::from_secs(expected), "{is_held}: {waited:?}");
+        assert_eq!(pair.new.holder().as_deref(), Some("ann"));
+        // The one that leads makes it again and goes on.
+        *pair.new.stored.lock() = None;
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        assert!(term.gate().admit().is_ok());
+        assert_eq!(pair.new.holder().as_deref(), Some("ann"));
     }
 }

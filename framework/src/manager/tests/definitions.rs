@@ -5,7 +5,7 @@ use std::io;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use parking_lot::Mutex;
 
-use super::super::install::are_served;
+use super::super::install::look;
 use super::*;
 use crate::client::{BoxIo, Connect};
 use crate::seams::Seams;
@@ -46,7 +46,7 @@ async fn looked(code: u16) -> (Result<bool, Error>, Vec<String>) {
     let client = Client::over(connector, Seams::system());
     let mut definition = CustomResourceDefinition::default();
     definition.metadata.name = Some("sites.example.dev".to_owned());
-    let outcome = are_served(&client, &[definition]).await;
+    let outcome = look(&client, &[definition], false).await.map(|look| look.are_served);
     let seen = seen.lock().clone();
     (outcome, seen)
 }

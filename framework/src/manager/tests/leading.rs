@@ -31,11 +31,11 @@ impl ResourceLock for Free {
     }
 
     fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
-        Box::pin(async { Ok(ObservedRecord { record, version: "1".to_owned() }) })
+        Box::pin(async { Ok(ObservedRecord::new(record, "1")) })
     }
 
     fn update(&self, _: &str, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
-        Box::pin(async { Ok(ObservedRecord { record, version: "2".to_owned() }) })
+        Box::pin(async { Ok(ObservedRecord::new(record, "2")) })
     }
 
     fn record_event(&self, _: String) -> LockFuture<'_, ()> {
@@ -52,6 +52,7 @@ async fn liveness_fails_when_a_lease_is_over_and_the_election_does_not_notice() 
     };
     let clock = seams.clock.clone();
     let elector = Elector::over(LeaderElection::new("ops"), Arc::new(Free), seams).unwrap();
+    elector.is_unheld_since(clock.mark());
     let term = elector.campaign(&CancellationToken::new()).await.unwrap();
     let mut endpoints = endpoints();
     let vitals = Arc::get_mut(&mut endpoints.vitals).unwrap();

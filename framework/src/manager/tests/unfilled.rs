@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
 use windlass_apiserver::faults::{Action as Strike, Fault};
@@ -82,7 +83,14 @@ async fn b12_a_replica_whose_caches_stay_empty_asks_for_the_lease_after_30_s() {
         .controller_with(Maps(story.clone()), Wiring::new().name("maps"));
     // Nothing to install: its caches come before the lease.
     operator.definitions.clear();
-    install::install_all(&world.client, &[definition(&["v1", "v2"])]).await.unwrap();
+    install::install_all(&world.client, &[definition(&["v1", "v2"])], false).await.unwrap();
+    // Nor a lease to make: whoever makes one waits.
+    let released = json!({
+        "metadata": { "name": "trips" },
+        "spec": { "leaseDurationSeconds": 1, "acquireTime": "2026-01-01T00:00:00.000000Z" },
+    });
+    let leases = world.client.namespace::<Lease>("shop");
+    leases.create(&serde_json::from_value(released).unwrap()).await.unwrap();
     let running = operator.leader_election_with(elected()).start();
     let took = until("the other works", || count(&story, "reconciles") == 3).await;
     assert!((30 * SECOND..40 * SECOND).contains(&took), "{took:?}");
@@ -149,7 +157,7 @@ async fn nobody_starts(world: &World, story: &Story, is_elected: bool) {
     if is_elected {
         // A candidate that has nothing to install.
         operator.definitions.clear();
-        install::install_all(&world.client, &[definition(&["v1", "v2"])]).await.unwrap();
+        install::install_all(&world.client, &[definition(&["v1", "v2"])], false).await.unwrap();
         operator = operator.leader_election_with(elected());
     }
     let forbidden = Fault::new(Strike::Answer(403)).resource("configmaps").always();

@@ -80,7 +80,7 @@ impl World {
         let config = ClientConfig::new("http://in-process.windlass").unwrap();
         let connector = Arc::new(Pipe(server.clone()));
         let client = Client::builder().config(config).connector(connector).seams(seams);
-        let client = client.build().unwrap();
+        let client = client.build().unwrap().of_new_server(&Arc::default());
         let namespace: Namespace = object(json!({ "metadata": { "name": "shop" } }));
         client.all().create(&namespace).await.unwrap();
         client.all().create(&definition(&["v1"])).await.unwrap();

@@ -180,7 +180,7 @@ impl MemorySource {
 
     /// Sends bytes on every watch: frames of one's own.
     pub fn send(&self, bytes: impl Into<Bytes>) {
-        self.world.lock().send(&bytes.into(), None);
+        self.world.lock().send(&bytes.into(), None, None);
     }
 
     /// Sends a bookmark on every watch, at a version 40 later.
@@ -204,8 +204,8 @@ impl MemorySource {
     }
 
     /// Goes on at another version without a history, as a server does whose backup was restored and that
-    /// was started again: watches break, and one that comes back at a version that is not there yet is
-    /// answered by 410.
+    /// was started again: watches break. As with a kube-apiserver, one that comes back at a version that
+    /// is not there yet is opened and silent until versions have got there.
     pub fn restore(&self, version: u64) {
         self.world.lock().restore(version);
     }

@@ -34,6 +34,8 @@ struct Past {
 
 pub(super) struct Watcher {
     namespace: Option<String>,
+    /// It is told what is later than this.
+    after: u64,
     sender: mpsc::Sender<Result<Bytes, Error>>,
 }
 
@@ -45,8 +47,6 @@ pub(super) struct World {
     history: VecDeque<Past>,
     /// Watches from before this version are too old.
     oldest: u64,
-    /// Versions that are not there yet may be known to watches from before.
-    is_restored: bool,
     /// Bytes of a piece of a list.
     pub(super) piece: usize,
     pub(super) watchers: Vec<Watcher>,
@@ -88,7 +88,6 @@ impl World {
             objects: BTreeMap::new(),
             history: VecDeque::new(),
             oldest: 0,
-            is_restored: false,
             piece: PIECE,
             watchers: Vec::new(),
             requests: VecDeque::new(),
@@ -147,7 +146,7 @@ impl World {
 
     fn tell(&mut self, event: &str, object: &Value, namespace: Option<String>) {
         let frame = frame(event, &self.text(object));
-        self.send(&frame, namespace.as_deref());
+        self.send(&frame, namespace.as_deref(), Some(self.version));
         self.history.push_back(Past { version: self.version, namespace, frame });
         if self.history.len() > MOST_HISTORY
             && let Some(past) = self.history.pop_front()
@@ -156,9 +155,12 @@ impl World {
         }
     }
 
-    /// Sends to the watches of a namespace, or to all.
-    pub(super) fn send(&mut self, bytes: &Bytes, namespace: Option<&str>) {
+    /// Sends to the watches of a namespace, or to all; what has a version not to those that begin later.
+    pub(super) fn send(&mut self, bytes: &Bytes, namespace: Option<&str>, version: Option<u64>) {
         self.watchers.retain(|watcher| {
+            if version.is_some_and(|version| version <= watcher.after) {
+                return true;
+            }
             let is_theirs = namespace.is_none()
                 || watcher.namespace.is_none()
                 || watcher.namespace.as_deref() == namespace;
@@ -179,7 +181,7 @@ impl World {
     pub(super) fn bookmark(&mut self) {
         self.version += BOOKMARK_STEP;
         let mark = self.mark(false);
-        self.send(&mark, None);
+        self.send(&mark, None, Some(self.version));
     }
 
     pub(super) fn break_watches(&mut self) {
@@ -204,7 +206,6 @@ impl World {
     pub(super) fn restore(&mut self, version: u64) {
         self.version = version;
         self.oldest = 0;
-        self.is_restored = true;
         self.history.clear();
         self.break_watches();
     }
@@ -243,7 +244,11 @@ impl World {
         }
         if stays_open {
             self.open_watches();
-            self.watchers.push(Watcher { namespace: namespace.map(str::to_owned), sender });
+            let after = match read {
+                Read::Watch { resource_version, .. } => resource_version.parse().unwrap_or(0),
+                _ => 0,
+            };
+            self.watchers.push(Watcher { namespace: namespace.map(str::to_owned), after, sender });
         }
         Ok(Some(receiver))
     }
@@ -263,7 +268,7 @@ impl World {
             }
             Read::Watch { resource_version, .. } => {
                 let from: u64 = resource_version.parse().unwrap_or(0);
-                if from < self.oldest || (self.is_restored && from > self.version) {
+                if from < self.oldest {
                     let gone = serde_json::to_string(&failure(410, "Expired")).unwrap_or_default();
                     return Ok((vec![frame("ERROR", &gone)], false));
                 }

@@ -476,12 +476,172 @@ async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
             assert!(took <= Duration::from_secs(15), "{took:?}");
             continue;
         }
-        rig.asked(first + answers + 1).await;
+        eventually("it is asked again", || rig.source.requests().len() > first + answers).await;
         rig.watching().await;
         assert_eq!(rig.store.len(), 1, "after {answers} answers");
-        let (_, last) = rig.source.requests().pop().unwrap();
+        let last = rig.reads().pop().unwrap();
         assert!(matches!(last, Read::Watch { .. }), "no list: {last:?}");
         let why = rig.troubles.lock().last().unwrap().state.to_string();
         assert!(why.contains("although its discovery has the kind"), "{why}");
+    }
+}
+
+/// A kube-apiserver answers a watch from a version that its store has not reached by 200 and silence.
+#[tokio::test(start_paused = true)]
+async fn b8_a_store_that_was_set_back_is_found_by_one_small_list_although_the_watch_is_silent() {
+    let (log, _guard) = Captured::at(Level::WARN);
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    rig.source.put(&map("a", "first")).unwrap();
+    for i in 0..30 {
+        rig.source.put(&map("a", &i.to_string())).unwrap();
+    }
+    rig.source.put(&map("lost", "1")).unwrap();
+    eventually("they come", || rig.store.len() == 2).await;
+    rig.source.lose(Some("n"), "lost");
+    rig.source.put(&map("a", "before")).unwrap();
+    rig.source.restore(11);
+    rig.source.put(&map("a", "restored")).unwrap();
+    let asked = rig.reads().len();
+    let took = eventually("the older state is taken", || rig.version("a").as_deref() == Some("12"));
+    let took = took.await;
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert_eq!(rig.value("a").as_deref(), Some("restored"));
+    eventually("what is gone is gone", || rig.store.len() == 1).await;
+    rig.source.put(&map("a", "later")).unwrap();
+    eventually("it goes on", || rig.value("a").as_deref() == Some("later")).await;
+    let reads = &rig.reads()[asked..];
+    assert_eq!((rig.looks(), reads.len()), (1, 2), "a look, a watch, a list: {reads:?}");
+    assert_eq!(log.with("its store was set back").len(), 1, "{}", log.text());
+    let counted = rig.seams.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
+    assert_eq!(counted, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_small_list_and_nothing_waits_for_it()
+ {
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    rig.source.put(&map("a", "1")).unwrap();
+    eventually("it comes", || rig.value("a").is_some()).await;
+    let asked = rig.reads().len();
+    // The look gets no answer, and the watch goes on nevertheless.
+    rig.source.script(|_, read| is_look(read).then_some(Answer::Never));
+    rig.source.break_watches();
+    rig.source.put(&map("a", "2")).unwrap();
+    let took = eventually("the watch goes on", || rig.value("a").as_deref() == Some("2")).await;
+    assert!(took < Duration::from_millis(810), "{took:?}");
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!((7..=20).contains(&rig.looks()), "tried again with pauses: {}", rig.looks());
+    assert_eq!(rig.reads().len(), asked + 1, "one watch: {:?}", rig.reads());
+    rig.source.heal();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let before = rig.looks();
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    assert_eq!(rig.looks(), before, "one answer is enough");
+}
+
+/// The end of a stream at its own time, after it has told something, leaves no doubt; any other does.
+#[tokio::test(start_paused = true)]
+async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_look() {
+    for (speaks, after, looks) in [(true, 300, 0), (false, 300, 1), (true, 100, 1)] {
+        let rig = Rig::synced(source().without_streaming_lists(), ReflectorOptions::new()).await;
+        rig.asked(2).await;
+        let timeout = match &rig.reads()[1] {
+            Read::Watch { timeout, .. } => *timeout,
+            other => panic!("a watch follows the list: {other:?}"),
+        };
+        let end = if after == 300 { timeout } else { Duration::from_secs(after) };
+        tokio::time::sleep(end - Duration::from_secs(5)).await;
+        if speaks {
+            rig.source.bookmark();
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        rig.source.close_watches();
+        tokio::time::sleep(Duration::from_secs(30)).await;
+        assert_eq!(rig.looks(), looks, "{speaks} {after}: {:?}", rig.reads());
+    }
+}
+
+/// Versions alone do not tell any more when they have climbed past the position; a list that has to be
+/// made anyway does, by an object in an older state than the cached one.
+#[tokio::test(start_paused = true)]
+async fn b8_a_list_that_shows_an_older_state_begins_an_epoch_although_its_version_is_later() {
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    for name in ["old", "same"] {
+        rig.source.put(&map(name, "1")).unwrap();
+    }
+    rig.source.put(&map("old", "2")).unwrap();
+    eventually("they come", || rig.value("old").as_deref() == Some("2")).await;
+    let old =
+        json!({"metadata": {"namespace": "n", "name": "old", "uid": "uid11"}, "data": {"k": "1"}});
+    rig.source.restore(10);
+    rig.source.put(&old).unwrap();
+    for i in 0..9 {
+        rig.source.put(&map("other", &i.to_string())).unwrap();
+    }
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(rig.value("old").as_deref(), Some("2"), "nothing was seen of it");
+    rig.source.expire();
+    rig.source.break_watches();
+    eventually("the older state is taken", || rig.value("old").as_deref() == Some("1")).await;
+    let counted = rig.seams.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
+    assert_eq!(counted, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn b8_a_frame_from_before_the_watch_is_looked_into_once_in_two_minutes() {
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    rig.source.put(&map("a", "1")).unwrap();
+    eventually("it comes", || rig.value("a").is_some()).await;
+    for _ in 0..20 {
+        rig.source.send(frame("MODIFIED", &shown("b", 9, "old")));
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    assert_eq!((rig.looks(), rig.lists()), (1, 1), "{:?}", rig.reads());
+    assert_eq!(rig.store.len(), 1);
+}
+
+/// B6: a deletion is remembered for as long as there are few; the stream's own position is for ever.
+#[tokio::test(start_paused = true)]
+async fn b6_after_thousands_of_deletions_a_repeated_old_frame_makes_no_ghost() {
+    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
+    rig.source.put(&map("ghost", "1")).unwrap();
+    eventually("it comes", || rig.store.len() == 1).await;
+    rig.source.delete(Some("n"), "ghost");
+    for i in 0..5000 {
+        let name = format!("o{i}");
+        rig.source.put(&map(&name, "1")).unwrap();
+        rig.source.delete(Some("n"), &name);
+        if i % 20 == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+    eventually("all are gone", || rig.store.is_empty()).await;
+    rig.source.send(frame("MODIFIED", &shown("ghost", 11, "1")));
+    rig.source.put(&map("last", "1")).unwrap();
+    eventually("the last one comes", || rig.value("last").is_some()).await;
+    assert_eq!(rig.store.len(), 1, "the ghost came back");
+}
+
+/// One bad item costs itself, whatever it is.
+#[tokio::test(start_paused = true)]
+async fn items_of_a_list_that_are_no_objects_are_set_aside_and_the_kind_goes_on() {
+    for bad in ["null", "7", "-1.5", "\"a\"", "[]", "[{}]", "true"] {
+        let source = source().without_streaming_lists();
+        let (good, last) = (shown("good", 9, "1"), shown("last", 10, "1"));
+        let list = format!(
+            r#"{{"kind":"ConfigMapList","items":[{good},{bad},{last}],"metadata":{{"resourceVersion":"10"}}}}"#
+        );
+        source.script(move |number, _| (number == 0).then(|| body(std::slice::from_ref(&list)))?);
+        let rig = Rig::start(source, ReflectorOptions::new());
+        let is_told = || {
+            let told = "1 items could not be taken: deletions may be missed";
+            matches!(rig.status.get(), State::Degraded(why) if why == told)
+        };
+        eventually("the state says so", is_told).await;
+        assert_eq!(rig.store.len(), 2, "{bad}");
+        rig.source.put(&map("later", "1")).unwrap();
+        eventually("it goes on", || rig.value("later").is_some()).await;
+        let labels = ["configmaps", "unreadable"];
+        assert_eq!(rig.seams.metrics.counted(&names::INFORMER_DROPPED, &labels), 1, "{bad}");
     }
 }

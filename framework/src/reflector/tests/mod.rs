@@ -79,6 +79,11 @@ fn hang(pieces: &[String]) -> Option<Answer> {
     Some(Answer::Hang(pieces.iter().map(|piece| piece.clone().into()).collect()))
 }
 
+/// Is it the small list that tells whether the store was set back?
+fn is_look(read: &Read) -> bool {
+    *read == Read::Page { resource_version: None, limit: Some(1), continue_token: None }
+}
+
 fn is_stream(read: &Read) -> bool {
     matches!(read, Read::StreamingList { .. })
 }
@@ -138,8 +143,15 @@ impl Rig {
         Some(object.head().resource_version().to_owned())
     }
 
+    /// Every request but looks.
     fn reads(&self) -> Vec<Read> {
-        self.source.requests().into_iter().map(|(_, read)| read).collect()
+        let all = self.source.requests().into_iter().map(|(_, read)| read);
+        all.filter(|read| !is_look(read)).collect()
+    }
+
+    /// How often it was looked whether the store was set back.
+    fn looks(&self) -> usize {
+        self.source.requests().iter().filter(|(_, read)| is_look(read)).count()
     }
 
     /// Requests that were lists, streaming ones included.
@@ -147,9 +159,9 @@ impl Rig {
         self.reads().iter().filter(|read| !matches!(read, Read::Watch { .. })).count()
     }
 
-    /// Waits until so many requests were made.
+    /// Waits until so many requests were made, beside looks.
     async fn asked(&self, requests: usize) -> Duration {
-        eventually("the requests are made", || self.source.requests().len() >= requests).await
+        eventually("the requests are made", || self.reads().len() >= requests).await
     }
 
     async fn stopped(self) {

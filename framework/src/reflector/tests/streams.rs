@@ -25,6 +25,9 @@ async fn mechanism_57_a_stream_is_not_in_step_before_its_end_mark_and_goes_on_as
     rig.source.send(frame("ADDED", &shown("c", 12, "1")));
     eventually("it goes on as the watch", || rig.value("c").is_some()).await;
     assert_eq!(rig.source.requests().len(), 1, "one request for list and watch");
+    for value in ["1", "2"] {
+        rig.source.put(&map("d", value)).unwrap();
+    }
     rig.source.break_watches();
     rig.asked(2).await;
     assert_eq!(versions(&rig.reads()), ["-", "watch 12"]);

@@ -128,7 +128,8 @@ async fn mechanism_53_a_pause_that_the_server_asks_for_is_added_up_to_a_minute()
         tokio::time::sleep(Duration::from_secs(1)).await;
         rig.source.break_watches();
         rig.asked(5).await;
-        let times: Vec<_> = rig.source.requests().into_iter().map(|(at, _)| at).collect();
+        let requests = rig.source.requests().into_iter().filter(|(_, read)| !is_look(read));
+        let times: Vec<_> = requests.map(|(at, _)| at).collect();
         for pair in times[1..].windows(2) {
             let pause = (pair[1] - pair[0]).as_secs();
             assert!((least..=most).contains(&pause), "{pause}");
@@ -306,12 +307,12 @@ async fn mechanism_55_a_watch_that_ends_at_once_is_a_failure_only_when_it_told_n
             n if n == first => hang(&[]),
             _ => None,
         });
-        let troubles = rig.troubles.lock().len();
+        let (troubles, asked) = (rig.troubles.lock().len(), rig.reads().len());
         rig.source.close_watches();
-        rig.asked(first + 1).await;
+        rig.asked(asked + 1).await;
         tokio::time::sleep(Duration::from_millis(lasts)).await;
         rig.source.close_watches();
-        rig.asked(first + 2).await;
+        rig.asked(asked + 2).await;
         let failed = rig.troubles.lock().len() > troubles;
         assert_eq!(failed, is_failure, "{told} told in {lasts} ms: {:?}", rig.troubles.lock());
     }

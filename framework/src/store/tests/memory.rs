@@ -87,7 +87,7 @@ fn an_unchanged_object_of_a_relist_costs_no_allocation() {
     let list = |run: u32, batch: &mut Vec<_>| {
         for body in &bodies {
             let skim = Skim::of(body.as_bytes()).unwrap();
-            let object = core.same_version(&skim).unwrap_or_else(|| core.object(&skim));
+            let object = core.listed(&skim, 0).0.unwrap_or_else(|| core.object(&skim));
             let run = Run { epoch: 0, number: run };
             batch.push(Delta::Put(Sighting { object, run, is_initial: false }));
         }

@@ -178,7 +178,7 @@ impl World {
         for object in state.into_iter().flat_map(BTreeMap::values) {
             let bytes = object.to_string();
             let skim = Skim::of(bytes.as_bytes()).unwrap();
-            let same = if reuse { self.core.same_version(&skim) } else { None };
+            let same = if reuse { self.core.listed(&skim, 0).0 } else { None };
             let object = same.unwrap_or_else(|| self.core.object(&skim));
             self.queue.push(Delta::Put(Sighting { object, run: self.run, is_initial: false }));
         }

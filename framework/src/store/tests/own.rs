@@ -235,3 +235,35 @@ fn watch_on(
         core.apply(vec![delta]);
     }
 }
+
+/// G-C8 while a store that was set back is read anew.
+#[test]
+fn an_own_write_of_a_new_epoch_is_shown_although_what_was_shown_has_a_larger_version() {
+    let core = core();
+    put(&core, &config_map("a", "u", 1100));
+    let newest = || {
+        let object = store(&core).get(&key("a")).expect("it is there");
+        object.head().resource_version().to_owned()
+    };
+    let write = |version| {
+        let bytes = config_map("a", "u", version).to_string();
+        core.wrote(core.object(&Skim::of(bytes.as_bytes()).expect("an object")))
+    };
+    assert!(write(1010), "the same epoch: somebody else was later, or the store was set back");
+    assert_eq!(newest(), "1100");
+    let run = Run { epoch: 1, number: 2 };
+    let mark = |what, version: &str| {
+        let resource_version = Arc::from(version);
+        Delta::Mark(Mark { scope: 0, namespace: None, run, resource_version, what })
+    };
+    core.apply(vec![mark(Milestone::NewEpoch, "1009")]);
+    assert!(!write(1010));
+    assert_eq!(newest(), "1010");
+    let listed = sighting(&core, &config_map("a", "u", 1009), run);
+    core.apply(vec![Delta::Put(listed)]);
+    assert_eq!(newest(), "1010", "the list was read before the write");
+    let shown = sighting(&core, &config_map("a", "u", 1010), run);
+    core.apply(vec![Delta::Put(shown), mark(Milestone::Listed, "1010")]);
+    assert_eq!((newest(), core.stats().own_writes), ("1010".to_owned(), 0));
+    assert!(write(1008), "compared again");
+}

@@ -237,6 +237,45 @@ impl RealServer {
         }
     }
 
+    /// Keeps a copy of its store, while it is ended; only the last one is kept.
+    ///
+    /// # Panics
+    /// When its folder cannot be copied.
+    pub fn back_up(&self) {
+        self.replace_store("etcd.backup", Some("etcd"));
+    }
+
+    /// Puts the copy of its store in place of the store, while it is ended, as a restored backup does:
+    /// versions go backwards.
+    ///
+    /// # Panics
+    /// When there is no copy, or it cannot be put there.
+    pub fn restore(&self) {
+        self.replace_store("etcd", Some("etcd.backup"));
+    }
+
+    /// Removes its store, while it is ended: versions begin anew.
+    ///
+    /// # Panics
+    /// When it cannot be removed.
+    pub fn empty(&self) {
+        self.replace_store("etcd", None);
+    }
+
+    fn replace_store(&self, name: &str, by: Option<&str>) {
+        let place = self.folder.join(name);
+        let replace = || {
+            if place.exists() {
+                std::fs::remove_dir_all(&place)?;
+            }
+            by.map_or(Ok(()), |by| copy(&self.folder.join(by), &place))
+        };
+        if let Err(error) = replace() {
+            let text = format!("cannot replace {}", place.display());
+            cannot("set back the store of", &failed(text).because(error));
+        }
+    }
+
     async fn tell(&self, word: Word) {
         let guard = Arc::clone(&self.guard);
         let told = tokio::task::spawn_blocking(move || guard.lock().tell(word)).await;
@@ -291,6 +330,21 @@ impl fmt::Debug for RealServer {
 
 fn cannot(what: &str, error: &Error) -> ! {
     panic!("cannot {what} the real API server: {error:?}")
+}
+
+/// Copies a folder and what is in it.
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            std::fs::copy(entry.path(), to)?;
+        }
+    }
+    Ok(())
 }
 
 fn new_folder() -> Result<PathBuf, Error> {

@@ -17,8 +17,7 @@ use subject::Theirs;
 
 fn main() -> io::Result<()> {
     let args = Args::read();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let meter = Arc::new(Meter::default());
     match args.kind {
         Kind::Pod => measure_as::<Pod>(&args, &meter, &runtime),

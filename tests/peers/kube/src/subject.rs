@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt;
-use kube::runtime::controller::Action;
+use kube::runtime::controller::{self, Action};
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::{Controller, WatchStreamExt, reflector, watcher};
 use kube::{Api, Client, Config, ResourceExt};
@@ -24,6 +24,7 @@ pub struct Theirs<'a, K: Read> {
     sleep: Arc<AtomicU64>,
     controller: bool,
     mode: String,
+    workers: Option<u16>,
     store: Option<Store<K>>,
     objects: usize,
 }
@@ -77,6 +78,7 @@ impl<'a, K: Read> Theirs<'a, K> {
             sleep: Arc::default(),
             controller: args.controller,
             mode: args.mode.clone(),
+            workers: args.workers,
             store: None,
             objects: usize::try_from(args.objects).map_err(io::Error::other)?,
         })
@@ -106,6 +108,9 @@ impl<K: Read> Subject for Theirs<'_, K> {
             } else {
                 Controller::new(api, config)
             };
+            // None is no limit.
+            let limit = controller::Config::default().concurrency(self.workers.unwrap_or(0));
+            let controller = controller.with_config(limit);
             let store = controller.store();
             let results = controller.run(reconcile, back_off, Arc::new(shared));
             self.runtime.spawn(results.for_each(|_| std::future::ready(())));

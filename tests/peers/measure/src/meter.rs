@@ -96,6 +96,11 @@ impl Meter {
         (failed, given_up as u64)
     }
 
+    /// How many of so many changes fail, the last of which has this version: as often as they are tried.
+    pub fn due_to_fail(last: u64, changes: u64) -> u64 {
+        (last / EVERY - last.saturating_sub(changes) / EVERY) * u64::from(IN_A_ROW)
+    }
+
     /// Is the reconcile of this version to fail? In how manieth failure in a row?
     pub fn fails(&self, version: &str) -> Option<u32> {
         if !self.is_failing.load(Ordering::Relaxed) {
@@ -133,5 +138,21 @@ mod tests {
         meter.fail();
         assert_eq!(meter.fails("72"), Some(1));
         assert_eq!(meter.failed(), (1, 1));
+    }
+
+    #[test]
+    fn what_is_due_to_fail_is_what_fails() {
+        for (first, last) in [(1, 35), (1, 36), (36, 36), (37, 107), (37, 108), (1, 360)] {
+            let meter = Meter::default();
+            meter.fail();
+            for version in first..=last {
+                while meter.fails(&version.to_string()).is_some() {}
+            }
+            assert_eq!(
+                meter.failed(),
+                (Meter::due_to_fail(last, last - first + 1), 0),
+                "{first} to {last}"
+            );
+        }
     }
 }

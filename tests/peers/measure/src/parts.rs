@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::run::{CALM, PATIENCE, Work, once, quantile, until};
-use crate::{Delays, Line, Window, nanos};
+use crate::{Delays, Line, Meter, Window, nanos};
 
 /// Lookups end after so long, if there were so many.
 const LONG: Duration = Duration::from_secs(4);
@@ -162,8 +162,9 @@ impl Work<'_> {
         let (failed, given_up) = self.meter.failed();
         let reconciles = self.meter.reconciles() - before;
         self.check(&format!("events={changes}"))?;
-        once("reconciles", reconciles, rate * seconds)?;
-        once("reconciles that failed", failed, rate * seconds / 10)?;
+        let due = Meter::due_to_fail(started.last, changes);
+        once("reconciles", reconciles, changes + due)?;
+        once("reconciles that failed", failed, due)?;
         if given_up > 0 {
             return Err(io::Error::other(format!(
                 "{given_up} failures were not tried again: void"

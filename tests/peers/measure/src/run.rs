@@ -335,9 +335,9 @@ impl Work<'_> {
     }
 }
 
-/// Fails unless there was one for each, give or take one in a hundred.
+/// Fails unless there was exactly one for each.
 pub(crate) fn once(what: &str, seen: u64, due: u64) -> io::Result<()> {
-    if seen.abs_diff(due) * 100 <= due {
+    if seen == due {
         return Ok(());
     }
     Err(io::Error::other(format!("{seen} {what}, not {due}: void")))

@@ -1,5 +1,5 @@
 //! What a driver is asked to do: `--server URL --control ADDRESS --kind pod --n 10000 --mode compact
-//! --work cache --phases sync,events:60000`.
+//! --work cache --workers 4 --phases sync,events:60000`.
 
 use std::collections::BTreeMap;
 
@@ -29,6 +29,8 @@ pub struct Args {
     pub mode: String,
     /// Through a controller, or into the cache only?
     pub controller: bool,
+    /// So many reconciles at once; by default as many as the driver's framework has by default.
+    pub workers: Option<u16>,
     /// What to do, in order.
     pub phases: Vec<Phase>,
 }
@@ -93,6 +95,9 @@ impl Args {
             objects: get("n", "10000").parse().expect("--n is a number"),
             mode: get("mode", "compact"),
             controller: get("work", "cache") == "controller",
+            workers: named
+                .get("workers")
+                .map(|value| value.parse().expect("--workers is a number")),
             phases: get("phases", "sync").split(',').map(Phase::read).collect(),
         }
     }

@@ -1,6 +1,7 @@
 //! The status of the custom resource: both Rust drivers decode into the same types. The spec is
 //! declared by each, because each derives the kind from it in its own way.
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -13,11 +14,12 @@ pub struct WidgetStatus {
     ready_replicas: i32,
 }
 
-/// One condition of a Widget.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+/// One condition of a Widget. Its time is decoded as one, as Go's `metav1.Condition` does.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WidgetCondition {
-    last_transition_time: String,
+    #[schemars(with = "String")]
+    last_transition_time: Time,
     message: String,
     reason: String,
     status: String,

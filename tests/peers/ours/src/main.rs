@@ -1,7 +1,8 @@
 //! The driver over windlass: the cache alone, or a controller whose reconcile reads its object.
 //!
-//! Everything is at its default but for what a mode says; the runtime has two threads, as many as the
-//! rivals get.
+//! Everything is at its default but for what a mode says; the runtime has a thread for each core, as the
+//! rivals have. Without a mode that says so nothing is logged, and nothing listens for probes and metrics;
+//! in the mode `template` all of that is as the template's `windlass::cli::App` starts it.
 
 mod kinds;
 mod queue;
@@ -19,17 +20,19 @@ use subject::Ours;
 
 fn main() -> io::Result<()> {
     let args = Args::read();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let meter = Arc::new(Meter::default());
     let form = match args.mode.as_str() {
         // A projection is a type; the cache keeps the bytes of its fields by itself.
-        "compact" | "projection" => Representation::Compact,
+        "compact" | "projection" | "template" => Representation::Compact,
         "typed" => Representation::Typed,
         "metadata" => Representation::Metadata,
         "cold" => Representation::Cold,
         mode => return Err(io::Error::other(format!("no mode {mode:?}"))),
     };
+    if args.mode == "template" {
+        log();
+    }
     let is_projection = args.mode == "projection";
     match args.kind {
         Kind::Pod if is_projection => measure_as::<PodView>(&args, form, &meter, &runtime),
@@ -37,6 +40,20 @@ fn main() -> io::Result<()> {
         Kind::Widget if is_projection => measure_as::<WidgetView>(&args, form, &meter, &runtime),
         Kind::Widget => measure_as::<Widget>(&args, form, &meter, &runtime),
     }
+}
+
+/// As `windlass::cli` logs into a file or a collector's pipe.
+fn log() {
+    let filter = tracing_subscriber::EnvFilter::builder()
+        .with_default_directive(tracing_subscriber::filter::LevelFilter::INFO.into())
+        .parse_lossy("");
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(false)
+        .compact()
+        .with_target(false)
+        .init();
 }
 
 fn measure_as<K: kinds::Read>(

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::marker::PhantomData;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub struct Ours<'a, K: Read> {
     sleep: Arc<AtomicU64>,
     controller: bool,
     workers: Option<usize>,
+    /// Do probes and metrics have their ports?
+    listens: bool,
     informers: Option<InformerRegistry>,
     informer: Option<Informer<K>>,
     store: Option<Store<K>>,
@@ -103,7 +106,8 @@ impl<'a, K: Read> Ours<'a, K> {
             meter: Arc::clone(meter),
             sleep: Arc::default(),
             controller: args.controller,
-            workers: has_flight.then_some(FLIGHT),
+            workers: args.workers.map(usize::from).or(has_flight.then_some(FLIGHT)),
+            listens: args.mode == "template",
             informers: None,
             informer: None,
             store: None,
@@ -138,12 +142,15 @@ impl<'a, K: Read> Ours<'a, K> {
         if let Some(workers) = self.workers {
             wiring = wiring.workers(workers);
         }
-        let manager = Manager::new(self.client.clone())
-            .without_health()
-            .without_metrics()
-            .without_signals()
-            .cache::<K>(self.options())
-            .controller_with(noop, wiring);
+        let manager = Manager::new(self.client.clone());
+        let manager = if self.listens {
+            let any: SocketAddr = (Ipv4Addr::LOCALHOST, 0).into();
+            manager.health(any).metrics(any)
+        } else {
+            manager.without_health().without_metrics()
+        };
+        let manager =
+            manager.without_signals().cache::<K>(self.options()).controller_with(noop, wiring);
         let running = manager.start();
         let informers = running.informers().clone();
         self.running = Some(running);

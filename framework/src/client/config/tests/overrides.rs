@@ -13,14 +13,14 @@ fn impersonation_is_sent_as_client_go_sends_it() {
     let who = Impersonation::user("jane")
         .uid("42")
         .groups(["developers".to_owned(), "admins".to_owned()])
-        .extra("Example.com/Reason 100%", ["because".to_owned(), "größer".to_owned()]);
+        .extra("Example.com/Reason 100%", ["because".to_owned(), "so it is".to_owned()]);
     let config = ClientConfig::new("https://one").unwrap().with_impersonation(&who).unwrap();
     assert_eq!(headers(&config, "impersonate-user"), ["jane"]);
     assert_eq!(headers(&config, "impersonate-uid"), ["42"]);
     assert_eq!(headers(&config, "impersonate-group"), ["developers", "admins"]);
     assert_eq!(
         headers(&config, "impersonate-extra-example.com%2freason%20100%25"),
-        ["because", "größer"]
+        ["because", "so it is"]
     );
     // Another one takes its place.
     let config = config.with_impersonation(&Impersonation::user("joe")).unwrap();
@@ -38,6 +38,41 @@ fn an_impersonation_that_cannot_be_sent_is_refused() {
     ] {
         let text = message(config().with_impersonation(&who));
         assert!(text.contains("impersonat"), "{text}");
+    }
+}
+
+/// S4: servers trim header values and drop those that they cannot read; what is left of such a name
+/// is no impersonation at all, and the request would run with the caller's own rights.
+#[test]
+fn a_name_that_a_server_would_trim_or_misread_is_refused_before_anything_is_sent() {
+    let jane = || Impersonation::user("jane");
+    let one = |value: &str| [value.to_owned()];
+    for bad in ["", " ", "\t", " \t ", " admin", "admin ", "\tadmin", "jürgen", "a\u{a0}", "a\tb"]
+    {
+        for (what, who) in [
+            ("user", Impersonation::user(bad)),
+            ("uid", jane().uid(bad)),
+            ("group", jane().groups(one(bad))),
+            ("extra", jane().extra("reason", one(bad))),
+        ] {
+            let config = ClientConfig::new("https://one").unwrap();
+            let text = message(config.with_impersonation(&who));
+            assert!(text.contains(&format!("{what} {bad:?}")), "{text}");
+            assert!(text.contains("cannot be impersonated"), "{text}");
+            assert!(text.contains("caller's own rights"), "{text}");
+        }
+    }
+    let text = message(
+        ClientConfig::new("https://one").unwrap().with_impersonation(&jane().extra("", one("v"))),
+    );
+    assert!(text.contains("extra field without a name"), "{text}");
+    // The same from a kubeconfig, with its name.
+    for field in
+        ["as: ' '", "as: jürgen", "as: jane, as-groups: [' admins']", "as: jane, as-uid: ' '"]
+    {
+        let text = BASE.replace("{token: first}", &format!("{{{field}}}"));
+        let text = message(ClientConfig::from_yaml(&text, None));
+        assert!(text.contains("context \"dev\"") && text.contains("impersonated"), "{text}");
     }
 }
 
@@ -108,8 +143,9 @@ fn a_pods_account_comes_before_the_home_folder_and_after_the_list() {
     env.service_host = Some("10.96.0.1".into());
     env.service_port = Some("443".into());
     env.service_account.clone_from(&account);
-    // Without a token it is no account.
-    assert_eq!(env.find().unwrap().unwrap().namespace(), "shop");
+    // Without a token it is no account, and what lies in the home folder takes nobody's place.
+    let text = message(env.find());
+    assert!(text.contains("has no token") && text.contains("KUBECONFIG"), "{text}");
     write(&account.join("token"), "t");
     let found = env.find().unwrap().unwrap();
     assert_eq!(found.server(), "https://10.96.0.1:443/");

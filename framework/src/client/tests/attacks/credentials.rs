@@ -218,8 +218,8 @@ fn an_address_without_a_scheme_is_secure_where_tls_is_configured() {
     assert!(error.contains("has no contexts"), "{error}");
 }
 
-#[cfg(target_os = "linux")]
 #[tokio::test]
+#[cfg_attr(not(target_os = "linux"), ignore = "reads /proc, which Linux has")]
 async fn a_plugin_that_is_given_up_is_killed() {
     let folder = folder("killed");
     let pid = folder.join("pid");

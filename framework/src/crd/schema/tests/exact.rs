@@ -63,6 +63,42 @@ fn a_field_of_several_types_is_kept_unchecked_and_named_in_a_warning() {
 }
 
 #[derive(JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.size > 0" }]))]
+#[allow(dead_code)]
+struct Sized {
+    size: i64,
+}
+
+#[derive(JsonSchema)]
+#[serde(tag = "type")]
+#[allow(dead_code)]
+enum Ruled {
+    Some(Sized),
+    None,
+}
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum SameRule {
+    One(Sized),
+    Other(Sized),
+}
+
+#[test]
+fn a_rule_of_all_alternatives_is_kept_and_one_that_is_lost_is_warned_of() {
+    let lost = "is lost, since an API server has rules for the whole field only";
+    assert!(
+        warnings::<Ruled>().iter().any(|text| text.contains(lost)),
+        "{:?}",
+        warnings::<Ruled>()
+    );
+    assert_eq!(schema::<SameRule>()["x-kubernetes-validations"][0]["rule"], "self.size > 0");
+    assert!(warnings::<SameRule>().is_empty(), "{:?}", warnings::<SameRule>());
+    assert!(warnings::<Source>().is_empty());
+}
+
+#[derive(JsonSchema)]
 #[allow(dead_code)]
 enum Colour {
     /// Stop.

@@ -1,0 +1,372 @@
+//! A status that is stored in part is read as a whole.
+//!
+//! A status is written field by field: its first write is a condition, as a rule, and nothing else is there
+//! then. serde refuses an object without a field that has no default, so such an object could not be read by
+//! the program that wrote it. Where the status type has a `Default`, what serde misses is taken from that.
+//! A field that serde finds for itself (`Option`, `#[serde(default)]`) is not touched, and a type that misses
+//! nothing is read as any other.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess,
+    SeqAccess, Visitor,
+};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Readable;
+
+/// A field that serde misses where it is absent.
+#[derive(Debug)]
+pub struct Missing {
+    name: String,
+    /// Other names that the type reads it by.
+    aliases: Vec<&'static str>,
+    value: Value,
+}
+
+/// Values for absent fields of one status type; found once.
+#[derive(Debug, Default)]
+pub struct Filling(OnceLock<Vec<Missing>>);
+
+impl Filling {
+    /// Not looked for yet.
+    pub const fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// The values, by `find` at the first call.
+    pub fn get(&self, find: impl FnOnce() -> Vec<Missing>) -> &[Missing] {
+        self.0.get_or_init(find)
+    }
+}
+
+/// Stands for the type `T`, to ask whether it has a default.
+#[derive(Debug)]
+pub struct Of<T>(PhantomData<fn() -> T>);
+
+impl<T> Of<T> {
+    /// Of that type.
+    #[allow(clippy::new_without_default)]
+    pub const fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// For types with a default. A method of `Of<T>` is found before one of `&Of<T>`.
+pub trait FilledByDefault {
+    /// The fields of the default without which it cannot be read.
+    fn missing(&self) -> Vec<Missing>;
+}
+
+impl<T: Default + Serialize + DeserializeOwned> FilledByDefault for Of<T> {
+    fn missing(&self) -> Vec<Missing> {
+        let whole = serde_json::to_value(T::default());
+        let Ok(Value::Object(whole)) = whole else { return Vec::new() };
+        let reads = |fields: Map<String, Value>| T::deserialize(Value::Object(fields)).is_ok();
+        if !reads(whole.clone()) {
+            return Vec::new();
+        }
+        let mut missing = Vec::new();
+        for (name, value) in &whole {
+            let mut without = whole.clone();
+            without.remove(name);
+            if reads(without.clone()) {
+                continue;
+            }
+            let is_alias = |other: &&'static str| {
+                let mut with = without.clone();
+                !whole.contains_key(*other)
+                    && with.insert((*other).to_owned(), value.clone()).is_none()
+                    && reads(with)
+            };
+            let aliases = names_of::<T>().iter().copied().filter(is_alias).collect();
+            missing.push(Missing { name: name.clone(), aliases, value: value.clone() });
+        }
+        missing
+    }
+}
+
+/// For types without a default.
+pub trait NotFilled {
+    /// Nothing.
+    fn missing(&self) -> Vec<Missing>;
+}
+
+impl<T> NotFilled for &Of<T> {
+    fn missing(&self) -> Vec<Missing> {
+        Vec::new()
+    }
+}
+
+/// Reads the status, whatever is absent of it.
+///
+/// # Errors
+/// Those of the deserializer; the field stood there before.
+pub fn read_status<'de, A: MapAccess<'de>, T: Readable<'de>>(
+    map: &mut A,
+    name: &'static str,
+    into: &mut Option<Option<T>>,
+    missing: &'static [Missing],
+) -> Result<(), A::Error> {
+    if into.is_some() {
+        return Err(de::Error::duplicate_field(name));
+    }
+    *into = Some(match missing {
+        [] => map.next_value()?,
+        missing => map.next_value_seed(Optional { missing, status: PhantomData })?,
+    });
+    Ok(())
+}
+
+/// Can an empty status be read?
+///
+/// # Errors
+/// The reason that serde gives against it.
+pub fn reads_in_part<T>(missing: &'static [Missing]) -> Result<(), String>
+where
+    T: for<'de> Readable<'de>,
+{
+    let empty = Value::Object(Map::new());
+    T::deserialize(Filled { inner: empty, missing }).map(drop).map_err(|error| error.to_string())
+}
+
+/// The names of a struct's fields, aliases included; none of a type that is read otherwise.
+fn names_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    struct Asked<'a>(&'a Cell<&'static [&'static str]>);
+
+    impl<'de> Deserializer<'de> for Asked<'_> {
+        type Error = de::value::Error;
+
+        fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Self::Error> {
+            Err(de::Error::custom("only asked for names"))
+        }
+
+        fn deserialize_struct<V: Visitor<'de>>(
+            self,
+            _: &'static str,
+            fields: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            self.0.set(fields);
+            self.deserialize_any(visitor)
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option
+            unit unit_struct newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    let names = Cell::new([].as_slice());
+    drop(T::deserialize(Asked(&names)));
+    names.get()
+}
+
+struct Optional<T> {
+    missing: &'static [Missing],
+    status: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> DeserializeSeed<'de> for Optional<T> {
+    type Value = Option<T>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<T>, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Optional<T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("option")
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Option<T>, E> {
+        Ok(None)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<Option<T>, D::Error> {
+        T::deserialize(Filled { inner, missing: self.missing }).map(Some)
+    }
+}
+
+/// An object in which what is missing stands behind what is there.
+struct Filled<D> {
+    inner: D,
+    missing: &'static [Missing],
+}
+
+macro_rules! forwarded {
+    ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            self.inner.$method($($argument,)* visitor)
+        }
+    )*};
+}
+
+macro_rules! filled {
+    ($($method:ident($($argument:ident: $type:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            let missing = self.missing;
+            self.inner.$method($($argument,)* Filled { inner: visitor, missing })
+        }
+    )*};
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Filled<D> {
+    type Error = D::Error;
+
+    filled! {
+        deserialize_any();
+        deserialize_map();
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
+        deserialize_newtype_struct(name: &'static str);
+    }
+
+    forwarded! {
+        deserialize_bool();
+        deserialize_i8();
+        deserialize_i16();
+        deserialize_i32();
+        deserialize_i64();
+        deserialize_i128();
+        deserialize_u8();
+        deserialize_u16();
+        deserialize_u32();
+        deserialize_u64();
+        deserialize_u128();
+        deserialize_f32();
+        deserialize_f64();
+        deserialize_char();
+        deserialize_str();
+        deserialize_string();
+        deserialize_bytes();
+        deserialize_byte_buf();
+        deserialize_option();
+        deserialize_unit();
+        deserialize_unit_struct(name: &'static str);
+        deserialize_seq();
+        deserialize_tuple(len: usize);
+        deserialize_tuple_struct(name: &'static str, len: usize);
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
+        deserialize_identifier();
+        deserialize_ignored_any();
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.inner.is_human_readable()
+    }
+}
+
+macro_rules! visited {
+    ($($method:ident: $type:ty;)*) => {$(
+        fn $method<E: de::Error>(self, value: $type) -> Result<V::Value, E> {
+            self.inner.$method(value)
+        }
+    )*};
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Filled<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    visited! {
+        visit_bool: bool;
+        visit_i64: i64;
+        visit_i128: i128;
+        visit_u64: u64;
+        visit_u128: u128;
+        visit_f64: f64;
+        visit_char: char;
+        visit_str: &str;
+        visit_borrowed_str: &'de str;
+        visit_string: String;
+        visit_bytes: &[u8];
+        visit_borrowed_bytes: &'de [u8];
+        visit_byte_buf: Vec<u8>;
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_none()
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
+        self.inner.visit_some(deserializer)
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
+        self.inner.visit_newtype_struct(Filled { inner, missing: self.missing })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_seq(seq)
+    }
+
+    fn visit_enum<A: EnumAccess<'de>>(self, access: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_enum(access)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        let missing = self.missing.iter().collect();
+        self.inner.visit_map(Fields { map, is_read: false, missing, next: None })
+    }
+}
+
+/// The fields that are there, then those that are missing.
+struct Fields<A> {
+    map: A,
+    is_read: bool,
+    missing: Vec<&'static Missing>,
+    /// Whose name was given.
+    next: Option<&'static Missing>,
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Fields<A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        if !self.is_read {
+            if let Some(name) = self.map.next_key::<String>()? {
+                self.missing.retain(|missing| {
+                    missing.name != name && !missing.aliases.contains(&name.as_str())
+                });
+                return seed.deserialize(name.into_deserializer()).map(Some);
+            }
+            self.is_read = true;
+        }
+        self.next = self.missing.pop();
+        let Some(next) = self.next else { return Ok(None) };
+        seed.deserialize(StrDeserializer::new(&next.name)).map(Some)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        match self.next.take() {
+            None => self.map.next_value_seed(seed),
+            Some(missing) => seed.deserialize(&missing.value).map_err(de::Error::custom),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,58 @@
+//! The program's package: `--version`, and the first lines of `--help`.
+
+use clap::CommandFactory;
+
+use super::options::Options;
+
+/// Name, version and description of the package that a program is built from.
+///
+/// [`package!`](crate::package) reads them from the program's `Cargo.toml`; [`App::package`](super::App::package)
+/// takes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Package {
+    /// Name of the package.
+    pub name: &'static str,
+    /// Version of the package.
+    pub version: &'static str,
+    /// Description of the package; empty when `Cargo.toml` has none.
+    pub description: &'static str,
+}
+
+impl Package {
+    /// A package of this name, version and description.
+    #[must_use]
+    pub const fn new(name: &'static str, version: &'static str, description: &'static str) -> Self {
+        Self { name, version, description }
+    }
+}
+
+/// The [`Package`](crate::cli::Package) of the crate that calls this macro, as its `Cargo.toml`
+/// describes it.
+///
+/// ```
+/// let package = windlass::package!();
+/// assert!(!package.version.is_empty());
+/// ```
+#[macro_export]
+macro_rules! package {
+    () => {
+        $crate::cli::Package::new(
+            ::core::env!("CARGO_PKG_NAME"),
+            ::core::env!("CARGO_PKG_VERSION"),
+            ::core::env!("CARGO_PKG_DESCRIPTION"),
+        )
+    };
+}
+
+/// The command line of a program of that package.
+pub(super) fn command(package: Option<Package>) -> clap::Command {
+    let command = Options::command();
+    let Some(package) = package else {
+        // Without a package the only version that is known is the framework's own.
+        let version = concat!("built with windlass ", env!("CARGO_PKG_VERSION"));
+        return command.name("operator").version(version);
+    };
+    let command = command.name(package.name).version(package.version);
+    if package.description.is_empty() { command } else { command.about(package.description) }
+}

@@ -1,0 +1,31 @@
+//! Objects that a program brings with it, to show what its operator does.
+
+use crate::error::{Error, ErrorKind};
+use crate::resource::{DynamicObject, ResourceInfo, Scope, Whole};
+
+/// An object to show the operator with.
+#[derive(Clone, Debug)]
+#[cfg_attr(not(feature = "local"), allow(dead_code))]
+pub(super) struct Sample {
+    pub(super) info: ResourceInfo,
+    pub(super) object: DynamicObject,
+}
+
+impl Sample {
+    /// # Errors
+    /// [`ErrorKind::Usage`] for an object whose kind or JSON is not known.
+    pub(super) fn of<K: Whole>(sample: &K) -> Result<Self, Error> {
+        let usage = |text: &str| Error::new(ErrorKind::Usage, text.to_owned());
+        let info = K::static_info().ok_or_else(|| usage("the sample's kind is not known"))?;
+        let no_json = |error| usage("the sample cannot be written as JSON").because(error);
+        let mut object = serde_json::to_value(sample).map_err(no_json)?;
+        object["apiVersion"] = info.api_version().into();
+        object["kind"] = info.kind.to_string().into();
+        let no_object = |error| usage("the sample is no Kubernetes object").because(error);
+        let mut object: DynamicObject = serde_json::from_value(object).map_err(no_object)?;
+        if info.scope == Scope::Namespaced {
+            object.metadata.namespace.get_or_insert_with(|| "default".to_owned());
+        }
+        Ok(Self { info, object })
+    }
+}

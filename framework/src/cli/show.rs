@@ -1,0 +1,295 @@
+//! The samples, from their creation to the last change of what became of them.
+
+use std::io::{IsTerminal, Write as _};
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::logging;
+use super::sample::Sample;
+use super::tree::Forest;
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::error::{Error, ErrorKind};
+use crate::manager::Running;
+use crate::resource::{DynamicObject, ResourceExt, ResourceInfo, Scope};
+
+/// Between two looks at the versions of the caches, which cost no request.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Samples that are not ready are looked at so often also when no cache has changed: what makes them
+/// ready need not be watched.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Trees are shown when changes have ceased for so long,
+const QUIET: Duration = Duration::from_millis(300);
+/// or have gone on for so long.
+const LONGEST: Duration = Duration::from_secs(2);
+/// Trees that are not ready are shown when a person may begin to wonder.
+const LATE: Duration = Duration::from_secs(3);
+
+/// What is shown, and when.
+pub(super) struct Show<'a> {
+    running: &'a Running,
+    clock: Clock,
+    /// Kinds whose objects are shown, with all that they own.
+    roots: Vec<ResourceInfo>,
+    /// Samples that are to become ready.
+    awaited: Vec<&'a Sample>,
+    /// Stands below each tree.
+    footer: String,
+    began: Instant,
+    pulse: Pulse,
+    shown: Option<Forest>,
+}
+
+impl<'a> Show<'a> {
+    pub(super) fn new(
+        running: &'a Running,
+        definitions: &[CustomResourceDefinition],
+        awaited: Vec<&'a Sample>,
+        footer: String,
+    ) -> Self {
+        let clock = running.client().seams().clock.clone();
+        Self {
+            running,
+            roots: definitions.iter().filter_map(defined).collect(),
+            awaited,
+            footer,
+            began: clock.now(),
+            clock,
+            pulse: Pulse::default(),
+            shown: None,
+        }
+    }
+
+    pub(super) fn clock(&self) -> Clock {
+        self.clock.clone()
+    }
+
+    /// Waits until all samples that can be are ready, and shows what became of them; false when the
+    /// operator ends first. `patient`: a person watches, and is shown it also when that takes its time.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub(super) async fn until_ready(&mut self, patient: bool) -> Result<bool, Error> {
+        let mut looked = None;
+        while self.running.is_running() {
+            let now = self.clock.now();
+            let late = patient && now - self.began >= LATE;
+            let has_changed = self.pulse.has_changed(self.running, now);
+            if has_changed || looked.is_none_or(|at| now - at >= LOOK_EVERY) {
+                looked = Some(now);
+                if self.why_not().await?.is_none() {
+                    let seconds = (now - self.began).as_secs_f64();
+                    let end = if patient { " Ctrl-C stops." } else { "" };
+                    self.show(&format!("Ready after {seconds:.1} s.{end}")).await?;
+                    return Ok(true);
+                }
+            }
+            // Asked for in any case: it counts the changes.
+            let is_due = self.pulse.is_due(now);
+            if late && (is_due || self.shown.is_none()) {
+                let why = self.why_not().await?.unwrap_or_default();
+                self.show(&format!("Not ready yet: {why}.")).await?;
+            }
+            self.clock.sleep(PAUSE).await;
+        }
+        Ok(false)
+    }
+
+    /// Shows the trees again after each change, until the operator ends.
+    pub(super) async fn follow(&mut self) {
+        while self.running.is_running() {
+            self.clock.sleep(PAUSE).await;
+            let now = self.clock.now();
+            self.pulse.has_changed(self.running, now);
+            if self.pulse.is_due(now)
+                && let Err(error) = self.show("").await
+            {
+                tracing::debug!(%error, "cannot look at what has changed");
+            }
+        }
+    }
+
+    /// Shows the trees, if there is anything new in them.
+    pub(super) async fn show(&mut self, text: &str) -> Result<(), Error> {
+        let forest = Forest::gather(self.running, &self.roots).await?;
+        if self.shown.as_ref() == Some(&forest) && text.is_empty() {
+            return Ok(());
+        }
+        let colours = std::io::stdout().is_terminal() && logging::colours();
+        let trees = forest.print(self.shown.as_ref(), colours);
+        let footer: Vec<&str> =
+            [text, &self.footer].into_iter().filter(|part| !part.is_empty()).collect();
+        say(&format!("\n{trees}{}\n\n", footer.join("\n")));
+        self.shown = Some(forest);
+        Ok(())
+    }
+
+    /// Which sample is not ready, and why; `None` when all are.
+    ///
+    /// # Errors
+    /// Those of reading. A sample that somebody deleted is one that is not ready.
+    pub(super) async fn why_not(&self) -> Result<Option<String>, Error> {
+        for sample in &self.awaited {
+            let (kind, name) = (&sample.info.kind, sample.object.name());
+            let why = match api(self.running.client(), sample).get_opt(name).await? {
+                Some(object) if is_ready(&object) => continue,
+                Some(object) => why_not(&object),
+                None => "it is gone".to_owned(),
+            };
+            return Ok(Some(format!("{kind} {name:?}: {why}")));
+        }
+        Ok(None)
+    }
+}
+
+/// Creates the samples in their order.
+///
+/// # Errors
+/// That of the first that the API server refuses.
+pub(super) async fn create(client: &Client, samples: &[Sample]) -> Result<(), Error> {
+    for sample in samples {
+        api(client, sample).create(&sample.object).await.map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                let text = format!(
+                    "cannot create the sample {} {:?}: neither its kind nor its namespace may be missing; \
+                     install the kind by `Manager::install` or give its definition to \
+                     `App::definition`, and make the namespace a sample before it",
+                    sample.info.kind,
+                    sample.object.name()
+                );
+                Error::new(ErrorKind::Usage, text).because(error)
+            }
+            _ => error,
+        })?;
+    }
+    Ok(())
+}
+
+fn api(client: &Client, sample: &Sample) -> crate::api::Api<DynamicObject> {
+    client.dynamic(sample.info.clone(), sample.object.namespace())
+}
+
+/// Notices changes of what the operator watches, at no cost for the API server.
+#[derive(Debug, Default)]
+struct Pulse {
+    /// Of each cache the version that it shows.
+    versions: Vec<String>,
+    /// When the first change came that was not shown, and the last.
+    unseen: Option<(Instant, Instant)>,
+}
+
+impl Pulse {
+    /// Has anything changed since the last call?
+    fn has_changed(&mut self, running: &Running, now: Instant) -> bool {
+        let caches = running.informers().status();
+        self.beat(caches.into_iter().map(|cache| cache.resource_version).collect(), now)
+    }
+
+    fn beat(&mut self, versions: Vec<String>, now: Instant) -> bool {
+        if versions == self.versions {
+            return false;
+        }
+        self.versions = versions;
+        self.unseen = Some((self.unseen.map_or(now, |(first, _)| first), now));
+        true
+    }
+
+    /// Is it time to show what has changed? True once for the changes up to `now`.
+    fn is_due(&mut self, now: Instant) -> bool {
+        let is_due =
+            self.unseen.is_some_and(|(first, last)| now - last >= QUIET || now - first >= LONGEST);
+        if is_due {
+            self.unseen = None;
+        }
+        is_due
+    }
+}
+
+/// Is `sample` of a kind that `definitions` define, with a status in which an operator can say that it
+/// is ready?
+pub(super) fn becomes_ready(sample: &Sample, definitions: &[CustomResourceDefinition]) -> bool {
+    definitions
+        .iter()
+        .filter(|one| {
+            one.spec.group == sample.info.group && one.spec.names.kind == sample.info.kind
+        })
+        .flat_map(|definition| &definition.spec.versions)
+        .filter(|version| version.name == sample.info.version)
+        .filter_map(|version| version.subresources.as_ref())
+        .any(|subresources| subresources.status.is_some())
+}
+
+/// The kind of a definition, in the version that is stored.
+fn defined(definition: &CustomResourceDefinition) -> Option<ResourceInfo> {
+    let spec = &definition.spec;
+    let stored = spec.versions.iter().find(|version| version.storage)?;
+    let is_namespaced = spec.scope == "Namespaced";
+    Some(ResourceInfo {
+        group: spec.group.clone().into(),
+        version: stored.name.clone().into(),
+        kind: spec.names.kind.clone().into(),
+        plural: spec.names.plural.clone().into(),
+        scope: if is_namespaced { Scope::Namespaced } else { Scope::Cluster },
+    })
+}
+
+fn ready_condition(object: &DynamicObject) -> Option<&Value> {
+    let conditions = object.rest.get("status")?.get("conditions")?.as_array()?;
+    conditions.iter().find(|condition| condition["type"] == "Ready")
+}
+
+/// `Ready` is true, for the present generation.
+fn is_ready(object: &DynamicObject) -> bool {
+    ready_condition(object).is_some_and(|ready| {
+        let current = ready["observedGeneration"].as_i64().is_none_or(|g| g >= object.generation());
+        ready["status"] == "True" && current
+    })
+}
+
+fn why_not(object: &DynamicObject) -> String {
+    match ready_condition(object) {
+        None => "it has no condition Ready; look at the log above".to_owned(),
+        Some(ready) => format!(
+            "Ready is {}, {}: {}",
+            ready["status"].as_str().unwrap_or("?"),
+            ready["reason"].as_str().unwrap_or("without a reason"),
+            ready["message"].as_str().unwrap_or_default()
+        ),
+    }
+}
+
+pub(super) fn say(text: &str) {
+    let mut out = std::io::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(version: &str) -> Vec<String> {
+        vec!["1".to_owned(), version.to_owned()]
+    }
+
+    /// A burst is one look; what never ceases is looked at every two seconds; nothing new is no look.
+    #[tokio::test(start_paused = true)]
+    async fn changes_are_shown_once_they_cease_or_have_gone_on_for_two_seconds() {
+        let (mut pulse, start) = (Pulse::default(), Instant::now());
+        let at = |millis| start + Duration::from_millis(millis);
+        assert!(pulse.beat(versions("2"), at(0)) && !pulse.is_due(at(0)));
+        assert!(pulse.beat(versions("3"), at(200)) && !pulse.is_due(at(300)));
+        assert!(!pulse.beat(versions("3"), at(499)) && !pulse.is_due(at(499)));
+        assert!(pulse.is_due(at(500)));
+        assert!(!pulse.is_due(at(5000)), "nothing has changed since");
+        let mut looks = 0;
+        for step in 0..100_u64 {
+            let now = at(10_000 + step * 100);
+            pulse.beat(versions(&step.to_string()), now);
+            looks += u32::from(pulse.is_due(now));
+        }
+        assert_eq!(looks, 4, "in ten seconds");
+    }
+}

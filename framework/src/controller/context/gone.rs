@@ -1,0 +1,66 @@
+//! Is the object still there? Asked of the API server, where the cache may not know yet.
+//!
+//! Caches of two kinds hear of the API server independently. When an object is deleted, the garbage
+//! collection deletes its children, and their events may arrive before the object's own.
+
+use std::sync::atomic::Ordering;
+
+use crate::controller::{Context, Failure, Reconciler};
+use crate::error::{Error, ErrorKind};
+use crate::resource::ResourceExt;
+
+/// What a consistent read says of the object.
+enum Life {
+    Alive,
+    Terminating,
+    /// Also when another object has its name.
+    Gone,
+}
+
+impl<C: Reconciler> Context<C> {
+    async fn look_up(&self) -> Result<Life, Error> {
+        let name = self.key.name();
+        let info = &self.reach.info;
+        match self.own_api().get_metadata(name).await {
+            Ok(found) if found.uid() != self.object.uid() => Ok(Life::Gone),
+            Ok(found) if found.is_terminating() => Ok(Life::Terminating),
+            Ok(_) => Ok(Life::Alive),
+            Err(error) if error.is_missing([&info.plural, &info.kind], name) => Ok(Life::Gone),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Before a child is made: has the cache shown the end of a child since the object was last looked up?
+    /// Then it is looked up now, and nothing is made for one that is gone. The first children of an object
+    /// cost no such request.
+    pub(super) async fn before_making(&self, child: &str) -> Result<(), Error> {
+        let applied = &self.reach.memory.applied;
+        let Some(event) = applied.bereaved(&self.key) else { return Ok(()) };
+        self.ensure_alive(child).await?;
+        applied.is_alive(&self.key, event);
+        Ok(())
+    }
+
+    /// Fails when the object is gone, or is being deleted and this reconcile does not know it.
+    pub(super) async fn ensure_alive(&self, child: &str) -> Result<(), Error> {
+        let end = match self.look_up().await? {
+            Life::Alive => return Ok(()),
+            Life::Terminating if self.object.is_terminating() => return Ok(()),
+            Life::Terminating => "is being deleted",
+            Life::Gone => "is gone",
+        };
+        self.has_ended.store(true, Ordering::Relaxed);
+        let text = format!(
+            "{child} is not made: {} {end}, which the cache will show soon",
+            self.object_ref()
+        );
+        Err(Error::new(ErrorKind::NotFound, text))
+    }
+
+    /// Did the reconcile fail because the object has ended? A 404 alone does not say so: a subresource, a
+    /// kind or a namespace may be missing as well, so the object is looked up.
+    pub(in crate::controller) async fn has_ended(&self, failure: &Failure) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+            || failure.is_not_found() && matches!(self.look_up().await, Ok(Life::Gone))
+    }
+}

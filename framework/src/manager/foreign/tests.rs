@@ -1,0 +1,244 @@
+//! What is a loss, and what is none.
+
+use serde_json::json;
+
+use super::*;
+
+/// A definition of one version with this schema of `spec`.
+fn definition(spec: &Value) -> Value {
+    let schema = json!({
+        "type": "object",
+        "properties": { "spec": spec, "metadata": { "type": "object" } },
+    });
+    json!({
+        "metadata": { "name": "sites.example.dev" },
+        "spec": {
+            "group": "example.dev",
+            "scope": "Namespaced",
+            "names": { "kind": "Site", "plural": "sites", "singular": "site", "shortNames": ["st"] },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": schema },
+                "subresources": { "status": {} },
+            }],
+        },
+        "status": { "storedVersions": ["v1"] },
+    })
+}
+
+fn read(definition: &Value) -> CustomResourceDefinition {
+    serde_json::from_value(definition.clone()).unwrap()
+}
+
+fn object(properties: Value) -> Value {
+    json!({ "type": "object", "properties": properties })
+}
+
+/// What of `stored`'s `spec` the schema `own` loses.
+fn lost_of(own: &Value, stored: &Value) -> Vec<String> {
+    lost(&read(&definition(own)), &read(&definition(stored)))
+}
+
+/// `own` loses `losses` of `stored`, and `stored` loses nothing of `own`.
+#[track_caller]
+fn widens(own: &Value, stored: &Value, losses: &[&str]) {
+    assert_eq!(lost_of(own, stored), losses);
+    assert_eq!(lost_of(stored, own), [""; 0]);
+    assert_eq!(lost_of(own, own), [""; 0]);
+    assert_eq!(lost_of(stored, stored), [""; 0]);
+}
+
+#[test]
+fn a_property_that_only_the_stored_schema_has_is_named_by_its_path() {
+    let text = json!({ "type": "string" });
+    widens(
+        &object(json!({ "host": text })),
+        &object(json!({ "host": text, "extra": text })),
+        &[".spec.extra of v1"],
+    );
+    widens(
+        &object(json!({ "tls": object(json!({})) })),
+        &object(json!({ "tls": object(json!({ "issuer": text })) })),
+        &[".spec.tls.issuer of v1"],
+    );
+    let items = |properties: Value| json!({ "type": "array", "items": object(properties) });
+    widens(
+        &object(json!({ "ports": items(json!({ "name": text })) })),
+        &object(json!({ "ports": items(json!({ "name": text, "port": text })) })),
+        &[".spec.ports[].port of v1"],
+    );
+    let map =
+        |properties: Value| json!({ "type": "object", "additionalProperties": object(properties) });
+    widens(
+        &object(json!({ "hosts": map(json!({})) })),
+        &object(json!({ "hosts": map(json!({ "alias": text })) })),
+        &[".spec.hosts.*.alias of v1"],
+    );
+}
+
+#[test]
+fn a_schema_that_keeps_any_field_loses_nothing_and_its_end_is_a_loss() {
+    let text = json!({ "type": "string" });
+    let any = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+    let map = json!({ "type": "object", "additionalProperties": text });
+    let closed = object(json!({ "a": text }));
+    let lost = [".spec.* (fields of any name) of v1"];
+    widens(&closed, &any, &lost);
+    assert_eq!(lost_of(&closed, &map), lost);
+    assert_eq!(lost_of(&any, &map), [""; 0]);
+    assert_eq!(lost_of(&map, &any), lost);
+    assert_eq!(lost_of(&any, &closed), [""; 0]);
+    // What stands in the schema is pruned by it, though other fields are kept.
+    let mut known = any.clone();
+    known["properties"] = json!({ "tls": object(json!({})) });
+    let stored = object(json!({ "tls": object(json!({ "issuer": text })), "other": text }));
+    assert_eq!(lost_of(&known, &stored), [".spec.tls.issuer of v1"]);
+    assert_eq!(lost_of(&known, &any), [""; 0]);
+}
+
+#[test]
+fn a_field_of_an_open_map_that_gets_a_schema_of_its_own_is_compared_with_the_maps() {
+    let map = json!({ "type": "object", "additionalProperties": object(json!({ "a": { "type": "string" } })) });
+    let mut named = map.clone();
+    named["properties"] = json!({ "x": object(json!({})) });
+    assert_eq!(lost_of(&named, &map), [".spec.x.a of v1"]);
+}
+
+#[test]
+fn another_type_is_a_loss_unless_it_is_wider() {
+    let of = |schema: Value| object(json!({ "port": schema }));
+    let typed = |name: &str| of(json!({ "type": name }));
+    let either = of(json!({ "x-kubernetes-int-or-string": true }));
+    widens(&typed("string"), &either, &[".spec.port as int-or-string (here it is string) of v1"]);
+    widens(&typed("integer"), &either, &[".spec.port as int-or-string (here it is integer) of v1"]);
+    widens(
+        &typed("integer"),
+        &typed("number"),
+        &[".spec.port as number (here it is integer) of v1"],
+    );
+    assert_eq!(lost_of(&typed("boolean"), &typed("string")).len(), 1);
+    let anything = of(json!({ "x-kubernetes-preserve-unknown-fields": true }));
+    assert_eq!(lost_of(&anything, &typed("string")), [""; 0]);
+    assert!(lost_of(&typed("string"), &anything)[0].contains("as any"));
+}
+
+#[test]
+fn an_embedded_object_keeps_its_head_without_naming_it() {
+    let embedded = json!({
+        "type": "object", "x-kubernetes-embedded-resource": true, "properties": { "spec": { "type": "object" } },
+    });
+    let plain = object(json!({ "spec": { "type": "object" } }));
+    let heads = [".spec.apiVersion of v1", ".spec.kind of v1", ".spec.metadata of v1"];
+    assert_eq!(lost_of(&plain, &embedded), heads);
+    let with_head = object(json!({
+        "apiVersion": { "type": "string" }, "kind": { "type": "string" },
+        "metadata": { "type": "object" }, "spec": { "type": "object" },
+    }));
+    assert_eq!(lost_of(&embedded, &with_head), [""; 0]);
+}
+
+#[test]
+fn what_becomes_stricter_or_is_said_otherwise_loses_nothing() {
+    let stored =
+        object(json!({ "host": { "type": "string", "nullable": true, "description": "a" } }));
+    let mut own = object(json!({ "host": { "type": "string", "maxLength": 3, "default": "x" } }));
+    own["required"] = json!(["host"]);
+    assert_eq!(lost_of(&own, &stored), [""; 0]);
+}
+
+#[test]
+fn versions_names_subresources_and_conversion_are_losses() {
+    let own = definition(&object(json!({})));
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut stored = own.clone();
+        change(&mut stored);
+        lost(&read(&own), &read(&stored))
+    };
+    let version = |name: &str, served: bool| {
+        let schema = json!({ "openAPIV3Schema": { "type": "object" } });
+        json!({ "name": name, "served": served, "storage": false, "schema": schema })
+    };
+    let add = |stored: &mut Value, version: Value| {
+        stored["spec"]["versions"].as_array_mut().unwrap().push(version);
+    };
+    assert_eq!(with(&|stored| add(stored, version("v2", true))), ["the served version v2"]);
+    assert_eq!(with(&|stored| add(stored, version("v2", false))), [""; 0]);
+    let old = with(&|stored| {
+        add(stored, version("v0", false));
+        stored["status"]["storedVersions"] = json!(["v0", "v1"]);
+    });
+    assert_eq!(old, ["the version v0, in which objects are stored"]);
+    assert_eq!(with(&|stored| stored["spec"]["scope"] = json!("Cluster")), ["the scope Cluster"]);
+    assert_eq!(
+        with(&|stored| stored["spec"]["names"]["shortNames"] = json!(["st", "web"])),
+        ["the short name \"web\""]
+    );
+    assert_eq!(
+        with(&|stored| stored["spec"]["names"]["categories"] = json!(["all"])),
+        ["the category \"all\""]
+    );
+    assert_eq!(
+        with(&|stored| stored["spec"]["names"]["kind"] = json!("Web")),
+        ["the kind \"Web\""]
+    );
+    let scale = json!({ "status": {}, "scale": { "specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n" } });
+    assert_eq!(
+        with(&|stored| stored["spec"]["versions"][0]["subresources"] = scale.clone()),
+        ["the subresource scale of v1"]
+    );
+    assert_eq!(
+        with(&|stored| stored["spec"]["versions"][0]["selectableFields"] =
+            json!([{ "jsonPath": ".spec.a" }])),
+        ["the selectable field .spec.a of v1"]
+    );
+    assert_eq!(
+        with(&|stored| stored["spec"]["conversion"] = json!({ "strategy": "Webhook" })),
+        ["the conversion by a webhook"]
+    );
+    assert_eq!(with(&|stored| stored["spec"]["preserveUnknownFields"] = json!(true)).len(), 1);
+}
+
+#[test]
+fn a_version_that_is_served_no_more_is_a_loss() {
+    let stored = definition(&object(json!({})));
+    let mut own = stored.clone();
+    own["spec"]["versions"][0]["served"] = json!(false);
+    assert_eq!(lost(&read(&own), &read(&stored)), ["the served version v1"]);
+}
+
+#[test]
+fn what_the_stored_schema_lacks_is_what_would_be_pruned() {
+    let text = json!({ "type": "string" });
+    let own = read(&definition(&object(json!({ "host": text, "new": text }))));
+    let stored = read(&definition(&object(json!({ "host": text, "old": text }))));
+    assert_eq!(pruned(&own, &stored), [".spec.new of v1"]);
+    assert_eq!(lost(&own, &stored), [".spec.old of v1"]);
+}
+
+#[test]
+fn only_those_count_as_managers_that_say_something_about_the_spec() {
+    let managed = |entries: Value| {
+        let mut stored = definition(&object(json!({})));
+        stored["metadata"]["managedFields"] = entries;
+        is_managed_by_others(&read(&stored), "windlass")
+    };
+    let entry = |manager: &str, operation: &str, subresource: &str, fields: Value| json!({ "manager": manager, "operation": operation, "subresource": subresource, "fieldsV1": fields });
+    let spec = json!({ "f:spec": { "f:group": {} } });
+    let ours = entry("windlass", "Apply", "", spec.clone());
+    let server = entry("kube-apiserver", "Update", "status", json!({ "f:status": {} }));
+    let labels = entry("kubectl-label", "Update", "", json!({ "f:metadata": {} }));
+    assert!(!managed(json!([ours, server, labels])));
+    for other in
+        [entry("helm", "Update", "", spec.clone()), entry("argocd-controller", "Apply", "", spec)]
+    {
+        assert!(managed(json!([ours, server, other])), "{other}");
+    }
+    assert!(managed(json!([])), "nobody knows");
+}
+
+#[test]
+fn a_text_names_the_first_losses_and_counts_the_rest() {
+    let losses: Vec<String> = (0..25).map(|n| format!(".spec.f{n} of v1")).collect();
+    let text = named(&losses);
+    assert!(text.ends_with(".spec.f19 of v1 and 5 more"), "{text}");
+}

@@ -1,0 +1,155 @@
+//! The Pod, what it may do, and who may talk to whom: namespace, network policy, Deployment.
+
+use serde_json::{Value, json};
+
+use super::Sheet;
+
+/// Names of the container's ports.
+const HEALTH: &str = "health";
+const METRICS: &str = "metrics";
+
+/// Where API servers listen: that of the Service and of most providers, kubeadm's and its relatives',
+/// that of `minikube` and that of `microk8s`.
+const API_PORTS: [u16; 4] = [443, 6443, 8443, 16443];
+
+/// DNS, and where the DNS of `OpenShift` listens behind its Service.
+const DNS_PORTS: [(u16, &str); 4] = [(53, "UDP"), (53, "TCP"), (5353, "UDP"), (5353, "TCP")];
+
+impl Sheet<'_> {
+    /// Only Pods that need no privileges start in it. But where others have Pods, too, that is not the
+    /// operator's to say.
+    pub(super) fn own_namespace(&self) -> Value {
+        let mut namespace = self.object("v1", "Namespace", json!({}));
+        let is_shared = self.namespace == "default" || self.namespace.starts_with("kube-");
+        if !is_shared {
+            for mode in ["enforce", "warn"] {
+                let label = format!("pod-security.kubernetes.io/{mode}");
+                namespace["metadata"]["labels"][label] = json!("restricted");
+            }
+        }
+        namespace
+    }
+
+    /// Lets through what the operator needs, and nothing else. Policies add up: whatever a runnable or a
+    /// reconciler connects to besides, or serves, another policy for the same Pods lets through.
+    ///
+    /// No rule names its peers by their addresses or labels, but that for metrics: kubelets ask from
+    /// addresses of nodes, an API server mostly has one of a node or of none that the cluster knows, and
+    /// DNS may be a cache on the node. Some network plugins see the Service's port of the API server,
+    /// others the one that it listens on.
+    pub(super) fn network_policy(&self) -> Value {
+        let port = |port: Value, protocol: &str| json!({ "port": port, "protocol": protocol });
+        let ingress: Vec<Value> = self
+            .ports()
+            .map(|(name, _)| match name {
+                HEALTH => json!({ "ports": [port(json!(name), "TCP")] }),
+                _ => json!({
+                    "from": [{ "namespaceSelector": {} }], "ports": [port(json!(name), "TCP")],
+                }),
+            })
+            .collect();
+        let api: Vec<Value> = API_PORTS.iter().map(|number| port(json!(number), "TCP")).collect();
+        let dns = DNS_PORTS.map(|(number, protocol)| port(json!(number), protocol));
+        self.object(
+            "networking.k8s.io/v1",
+            "NetworkPolicy",
+            json!({ "spec": {
+                "podSelector": { "matchLabels": self.labels() },
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": ingress,
+                "egress": [{ "ports": dns }, { "ports": api }],
+            }}),
+        )
+    }
+
+    /// The ports that are served beyond the Pod, by name. Metrics may share that of the probes.
+    fn ports(&self) -> impl Iterator<Item = (&'static str, u16)> {
+        let health = self.manager.health.addr().map(|at| at.port());
+        let metrics = self.manager.metrics.addr().filter(|at| !at.ip().is_loopback());
+        let metrics = metrics.map(|at| at.port()).filter(|at| *at != 0 && Some(*at) != health);
+        let named = [(HEALTH, health), (METRICS, metrics)];
+        named.into_iter().filter_map(|(name, port)| Some((name, port?)))
+    }
+
+    fn labels(&self) -> Value {
+        json!({ "app.kubernetes.io/name": self.name, "control-plane": "controller-manager" })
+    }
+
+    pub(super) fn deployment(&self) -> Value {
+        let labels = self.labels();
+        // The process must have ended by itself before the kubelet kills it: after the drain come
+        // events, writes that may still be executed, the Lease and the caches, 12 s at the most.
+        let grace = self.manager.drain.as_secs().saturating_add(15).min(i64::MAX as u64);
+        self.object(
+            "apps/v1",
+            "Deployment",
+            json!({ "spec": {
+                "replicas": 1,
+                "selector": { "matchLabels": labels },
+                "template": {
+                    "metadata": { "labels": labels },
+                    "spec": {
+                        "serviceAccountName": self.name,
+                        "terminationGracePeriodSeconds": grace,
+                        "securityContext": {
+                            "runAsNonRoot": true,
+                            "runAsUser": 65532,
+                            "runAsGroup": 65532,
+                            "seccompProfile": { "type": "RuntimeDefault" },
+                        },
+                        "containers": [self.container()],
+                    },
+                },
+            }}),
+        )
+    }
+
+    fn container(&self) -> Value {
+        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+        let mut environment =
+            vec![field("POD_NAME", "metadata.name"), field("POD_NAMESPACE", "metadata.namespace")];
+        if self.own_namespace_only {
+            environment.push(field("WATCH_NAMESPACE", "metadata.namespace"));
+        } else if !self.manager.namespaces.is_empty() {
+            let namespaces = self.manager.namespaces.join(",");
+            environment.push(json!({ "name": "WATCH_NAMESPACE", "value": namespaces }));
+        }
+        let mut container = json!({
+            "name": "manager",
+            "image": self.image,
+            "env": environment,
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "capabilities": { "drop": ["ALL"] },
+                "privileged": false,
+                "readOnlyRootFilesystem": true,
+                "runAsNonRoot": true,
+                "seccompProfile": { "type": "RuntimeDefault" },
+            },
+            "resources": {
+                "requests": { "cpu": "10m", "memory": "64Mi" },
+                "limits": { "cpu": "500m", "memory": "128Mi" },
+            },
+        });
+        if !self.args.is_empty() {
+            container["args"] = json!(self.args);
+        }
+        if self.manager.health.addr().is_some() {
+            let probe = |path: &str, delay: u32, period: u32| {
+                json!({
+                    "httpGet": { "path": path, "port": HEALTH },
+                    "initialDelaySeconds": delay,
+                    "periodSeconds": period,
+                })
+            };
+            container["livenessProbe"] = probe("/healthz", 15, 20);
+            container["readinessProbe"] = probe("/readyz", 5, 10);
+        }
+        let ports = self.ports().map(|(name, at)| json!({ "name": name, "containerPort": at }));
+        let ports: Vec<Value> = ports.collect();
+        if !ports.is_empty() {
+            container["ports"] = json!(ports);
+        }
+        container
+    }
+}

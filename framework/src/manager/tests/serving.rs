@@ -1,0 +1,131 @@
+//! Probes, metrics and the debug page: what is said to whom, and that none of them starves another.
+
+use super::*;
+
+fn get_from(host: &str, path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n")
+}
+
+/// S10: a page open in a browser may have its own name pointed at 127.0.0.1, and asks with it.
+#[tokio::test(start_paused = true)]
+async fn the_debug_page_and_metrics_on_loopback_are_refused_to_a_foreign_name() {
+    let endpoints = endpoints();
+    for path in ["/debug", "/metrics"] {
+        for host in
+            ["127.0.0.1:8080", "[::1]:8080", "[::1]", "10.1.2.3", "localhost:1", "LocalHost"]
+        {
+            let answer = ask(&endpoints, &get_from(host, path)).await;
+            assert!(answer.starts_with("HTTP/1.1 200"), "{host}{path}: {answer}");
+        }
+        for host in
+            ["evil.example", "evil.example:8080", "localhost.evil.example", "127.0.0.1.x", ""]
+        {
+            let answer = ask(&endpoints, &get_from(host, path)).await;
+            assert!(answer.starts_with("HTTP/1.1 403"), "{host}{path}: {answer}");
+            assert!(answer.contains("localhost") && !answer.contains("evil"), "{answer}");
+        }
+        let without = format!("GET {path} HTTP/1.1\r\nconnection: close\r\n\r\n");
+        assert!(ask(&endpoints, &without).await.starts_with("HTTP/1.1 403"), "{path}");
+        let two = format!("GET {path} HTTP/1.1\r\nhost: 127.0.0.1\r\nhost: evil.example\r\n\r\n");
+        assert!(ask(&endpoints, &two).await.starts_with("HTTP/1.1 403"), "{path}");
+        let absolute = get_from("127.0.0.1", &format!("http://evil.example{path}"));
+        assert!(ask(&endpoints, &absolute).await.starts_with("HTTP/1.1 403"), "{path}");
+    }
+    // Probes are asked by whatever name.
+    assert!(ask(&endpoints, &get_from("evil.example", "/healthz")).await.contains("200 OK"));
+}
+
+/// S9: kubelets need the verdict; why it is so, and who leads, is said on this machine.
+#[tokio::test(start_paused = true)]
+async fn probes_give_reasons_and_identities_over_loopback_only() {
+    let endpoints = endpoints();
+    *endpoints.vitals.starting.lock() = Some("forbidden: canary-why".to_owned());
+    for path in ["/readyz", "/readyz?verbose", "/readyz/start"] {
+        let near = ask(&endpoints, &get(path)).await;
+        assert!(near.contains("[-]start failed: forbidden: canary-why\n"), "{near}");
+        let evil = ask(&endpoints, &get_from("evil.example", path)).await;
+        let far = ask_from(false, &endpoints, &get(path)).await;
+        for answer in [evil, far] {
+            assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+            assert!(answer.contains("[-]start failed: reason withheld\n"), "{answer}");
+            assert!(answer.ends_with("readyz check failed\n"), "{answer}");
+            assert!(!answer.contains("canary"), "{answer}");
+        }
+    }
+    let checks = [Check {
+        name: "leaderElection".to_owned(),
+        ok: true,
+        detail: "\"canary-pod\" leads".to_owned(),
+    }];
+    let far = crate::manager::health::print("readyz", &checks, true, false);
+    assert_eq!(far, (true, "[+]leaderElection ok\nreadyz check passed\n".to_owned()));
+    let near = crate::manager::health::print("readyz", &checks, true, true);
+    assert!(near.1.starts_with("[+]leaderElection ok: \"canary-pod\" leads\n"), "{}", near.1);
+}
+
+#[tokio::test]
+async fn a_connection_over_loopback_is_told_details_by_a_server_of_every_interface() {
+    let endpoints = endpoints();
+    *endpoints.vitals.starting.lock() = Some("canary-why".to_owned());
+    let listener = bind("[::]:0".parse().unwrap(), "probes").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = tokio::spawn(serve(listener, endpoints));
+    let answer = fetch((Ipv4Addr::LOCALHOST, port).into(), "/readyz").await;
+    assert!(answer.contains("canary-why"), "{answer}");
+    // From an address that is not loopback, this machine's own included, nothing more is said.
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    if let Ok(own) = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr()) {
+        let answer = fetch((own.ip(), port).into(), "/readyz").await;
+        assert!(answer.contains("reason withheld") && !answer.contains("canary"), "{answer}");
+    }
+    server.abort();
+}
+
+/// The network may have whatever the operator was told to serve to it, by whatever name it asks.
+#[tokio::test(start_paused = true)]
+async fn metrics_that_are_served_to_the_network_are_asked_for_by_any_name() {
+    let answer = ask_from(false, &endpoints(), &get_from("ops.sites.svc:8080", "/metrics")).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+/// S9: with probes and metrics at one address, readers that do not read must leave room.
+#[tokio::test]
+async fn probes_are_answered_while_readers_of_metrics_do_not_read() {
+    let endpoints = endpoints();
+    let metrics = endpoints.metrics.clone().unwrap();
+    let padding = "x".repeat(100_000);
+    for n in 0..200 {
+        metrics.count(&names::RECONCILE, &[&format!("{padding}{n}"), "success"], 1);
+    }
+    assert!(metrics.encode().len() > 16 << 20, "more than the kernel takes for a reader");
+    let listener = bind("127.0.0.1:0".parse().unwrap(), "probes").await.unwrap();
+    let addr = listener.local_addr().unwrap();
+    let server = tokio::spawn(serve(listener, endpoints));
+    let mut readers = Vec::new();
+    let mut served = 0;
+    for _ in 0..100 {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut reader = socket.connect(addr).await.unwrap();
+        reader.write_all(get_from("127.0.0.1", "/metrics").as_bytes()).await.unwrap();
+        let mut status = [0; 12];
+        let patience = Duration::from_secs(10);
+        let read = tokio::time::timeout(patience, reader.read_exact(&mut status)).await;
+        read.expect("every reader is answered at once").unwrap();
+        served += usize::from(&status == b"HTTP/1.1 200");
+        assert!(matches!(&status, b"HTTP/1.1 200" | b"HTTP/1.1 503"), "{status:?}");
+        readers.push(reader);
+    }
+    assert_eq!(served, 8, "so many bodies are held for readers at once, and no more");
+    let probe = tokio::time::timeout(Duration::from_secs(10), fetch(addr, "/healthz")).await;
+    assert!(probe.expect("the probe is answered").ends_with("ok"));
+    // Those that go away make room.
+    drop(readers);
+    let served = async {
+        while !fetch(addr, "/metrics").await.starts_with("HTTP/1.1 200") {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(10), served).await.expect("there is room again");
+    server.abort();
+}

@@ -1,0 +1,221 @@
+//! Was the server's store set back: restored from a backup, or emptied?
+//!
+//! A kube-apiserver answers a watch from a version that its store has not reached by 200 and silence. A
+//! reflector that goes on from its position would follow nothing then, and show what is gone. So
+//! after a lost connection, as soon as a watch is open again, one object is listed as a consistent read:
+//! the version of that list is one that the store has. The watch does not wait for it, and a server that
+//! cannot be reached is not asked.
+//!
+//! Versions are all that is compared. Once they have climbed past the position again, nothing is seen
+//! here; what is seen elsewhere stands in the book (`cache/reflector.md`).
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::backoff::Backoff;
+use super::page::PageReader;
+use super::setback::Setback;
+use super::source::{ListWatch, Read};
+use super::target::{Step, Target};
+use super::{LONGEST_RETRY_AFTER, Reflector, ReflectorOptions};
+use crate::clock::Clock;
+use crate::entropy::Entropy;
+use crate::error::{Error, ErrorKind};
+use crate::metrics::names;
+use crate::store::order;
+
+/// A look that has not ended after so long has failed.
+const LONGEST_LOOK: Duration = Duration::from_secs(10);
+/// Looks that only a sign asks for are at least so far apart: repeated frames and slow answers to
+/// writes happen where nothing was set back.
+const SIGNS_APART: Duration = Duration::from_secs(120);
+
+/// The version of a list, read to its end.
+type Look = Pin<Box<dyn Future<Output = Result<String, Error>> + Send>>;
+
+/// What is not known of the server's store, and the look that will tell.
+pub(super) struct Doubt {
+    /// When to look; `None` when there is no doubt.
+    due: Option<Instant>,
+    /// A version that the store had, of another kind perhaps, beside the reflector's own.
+    had: Option<Arc<str>>,
+    look: Option<Look>,
+    /// The position when the look began.
+    position: String,
+    backoff: Backoff,
+    /// When a sign last led to a look.
+    heeded_at: Option<Instant>,
+    /// When the store was last said to be set back by somebody else.
+    pub(super) warned_at: Option<Instant>,
+}
+
+impl fmt::Debug for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Doubt").field("due", &self.due).finish_non_exhaustive()
+    }
+}
+
+impl Doubt {
+    pub(super) fn new(options: &ReflectorOptions, entropy: Entropy) -> Self {
+        Self {
+            due: None,
+            had: None,
+            look: None,
+            position: String::new(),
+            backoff: Backoff::new(options, entropy),
+            heeded_at: None,
+            warned_at: None,
+        }
+    }
+
+    /// The store may have been set back before `now`.
+    pub(super) fn raise(&mut self, now: Instant) {
+        // A look that began earlier may have been answered before that.
+        self.look = None;
+        self.due = Some(now);
+    }
+
+    /// Something was seen that cannot be, unless the store was set back or the network repeats itself.
+    pub(super) fn sign(&mut self, now: Instant) {
+        let is_early = self.heeded_at.is_some_and(|last| now < last + SIGNS_APART);
+        if !is_early && self.due.is_none() && !self.is_looking() {
+            self.heeded_at = Some(now);
+            self.raise(now);
+        }
+    }
+
+    /// A list has told.
+    pub(super) fn settle(&mut self) {
+        (self.due, self.had, self.look) = (None, None, None);
+    }
+
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    pub(super) fn is_looking(&self) -> bool {
+        self.look.is_some()
+    }
+
+    /// The outcome of the look under way; never, when there is none.
+    ///
+    /// # Cancel safety
+    /// Safe: the look goes on with the next call.
+    pub(super) async fn told(&mut self) -> Result<String, Error> {
+        let Some(look) = &mut self.look else { return std::future::pending().await };
+        let told = look.await;
+        self.look = None;
+        told
+    }
+}
+
+/// Asks for the version that the store has: with one object, as lists of none are lists of all.
+async fn newest(
+    source: Arc<dyn ListWatch>,
+    clock: Clock,
+    what: String,
+    limit: usize,
+) -> Result<String, Error> {
+    let read = Read::Page { resource_version: None, limit: Some(1), continue_token: None };
+    let look = async {
+        let mut reader = PageReader::open(&*source, read, &clock, &what, limit).await?;
+        while let Some(piece) = reader.next().await? {
+            reader.split(&piece, &mut |_| {})?;
+        }
+        Ok(reader.finish()?.resource_version)
+    };
+    clock.within(LONGEST_LOOK, look).await.unwrap_or_else(|| {
+        let seconds = LONGEST_LOOK.as_secs();
+        Err(Error::new(ErrorKind::Timeout, format!("no list of {what} within {seconds} s")))
+    })
+}
+
+impl<T: Target> Reflector<T> {
+    /// Begins the look that is due at `now`, if one is.
+    pub(super) fn begin_look(&mut self, now: Instant) {
+        let Some(position) = self.position.resume() else { return };
+        if self.doubt.is_looking() || self.doubt.due.is_none_or(|due| due > now) {
+            return;
+        }
+        position.clone_into(&mut self.doubt.position);
+        self.doubt.due = None;
+        let (source, clock) = (Arc::clone(&self.source), self.seams.clock.clone());
+        let look = newest(source, clock, self.what.clone(), self.options.frame_limit);
+        self.doubt.look = Some(Box::pin(look));
+    }
+
+    /// What a look has told.
+    pub(super) fn judge_look(&mut self, told: Result<String, Error>) -> Result<(), Setback> {
+        let version = match told {
+            Ok(version) => version,
+            Err(error) => {
+                let pause = self.doubt.backoff.pause(Duration::ZERO);
+                let asked = error.retry_after().unwrap_or_default();
+                let pause = pause + asked.min(LONGEST_RETRY_AFTER);
+                self.doubt.due = Some(self.seams.clock.now() + pause);
+                let what = &self.what;
+                tracing::debug!(resource = what, %error, "whether the store was set back is not known");
+                return Ok(());
+            }
+        };
+        let is_below = |known: &str| order(&version, known) == Some(Ordering::Less);
+        let known = Some(&*self.doubt.position).filter(|known| is_below(known));
+        let known = known.or_else(|| self.doubt.had.as_deref().filter(|known| is_below(known)));
+        match known.map(str::to_owned) {
+            Some(known) => Err(self.set_back(&version, &known)),
+            None => {
+                self.doubt.settle();
+                self.doubt.backoff = self.new_backoff();
+                Ok(())
+            }
+        }
+    }
+
+    /// B8: the store is at `version`, although it had `known`: everything is read and told anew.
+    pub(super) fn set_back(&mut self, version: &str, known: &str) -> Setback {
+        let now = self.seams.clock.now();
+        tracing::warn!(
+            resource = self.what,
+            version,
+            known,
+            "the server's versions went backwards: its store was set back, by a restored backup perhaps, \
+             or emptied; everything is read anew, and what is gone is told as deleted"
+        );
+        self.seams.metrics.count(&names::INFORMER_SET_BACK, &[&self.resource], 1);
+        self.habits.found_set_back(now, known);
+        self.doubt.warned_at = Some(now);
+        self.target.reached(Step::NewEpoch, version);
+        self.position.forget();
+        self.doubt.settle();
+        Setback::NewEpoch
+    }
+
+    /// What others have seen since: own writes that are older than what is shown, and reflectors of
+    /// other kinds on the same server that found it set back.
+    pub(super) fn heed(&mut self) {
+        let now = self.seams.clock.now();
+        if self.status.take_sign() {
+            self.doubt.sign(now);
+        }
+        let Some((found_at, had)) = self.habits.set_back() else { return };
+        let is_known = self.doubt.warned_at.is_some_and(|warned| warned >= found_at);
+        if !is_known && self.position.resume().is_some() {
+            self.doubt.warned_at = Some(found_at);
+            // A list that began later has told already.
+            if self.list_began <= found_at {
+                self.doubt.raise(now);
+                self.doubt.had = Some(had);
+            }
+        }
+    }
+
+    pub(super) fn new_backoff(&self) -> Backoff {
+        Backoff::new(&self.options, self.seams.entropy.clone())
+    }
+}

@@ -1,0 +1,28 @@
+//! Which of the mutants that `tests/mutants/every` has put into this crate is alive, chosen by the environment.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+static REACHED: [AtomicBool; 16_384] = [const { AtomicBool::new(false) }; 16_384];
+
+/// Is it mutant `number`? Notes that this process came by, if it was asked to.
+pub(crate) fn is(number: usize) -> bool {
+    static CHOSEN: OnceLock<(usize, Option<Mutex<File>>)> = OnceLock::new();
+    let (chosen, log) = CHOSEN.get_or_init(|| {
+        let chosen = std::env::var("WINDLASS_MUTANT").ok().and_then(|text| text.parse().ok());
+        let log = std::env::var_os("WINDLASS_MUTANT_LOG").map(|path| {
+            let file = OpenOptions::new().append(true).create(true).open(path);
+            Mutex::new(file.expect("the log can be written"))
+        });
+        (chosen.unwrap_or_default(), log)
+    });
+    if let Some(log) = log
+        && !REACHED[number].swap(true, Ordering::Relaxed)
+    {
+        let mut log = log.lock().expect("nobody panics here");
+        writeln!(log, "{number}").expect("the log can be written");
+    }
+    *chosen == number
+}

@@ -1,0 +1,29 @@
+//! What is granted compiles, with no more types written than there are.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret, Service};
+use windlass::prelude::*;
+
+#[derive(Controller)]
+#[controller(for = ConfigMap, owns(Service), watches(Secret, by = maps_of), can(get create Pod))]
+struct Maps;
+
+fn maps_of(_: &Cached<Secret>) -> Vec<ObjectKey> {
+    Vec::new()
+}
+
+impl Reconciler for Maps {
+    type Object = ConfigMap;
+
+    async fn reconcile(&self, map: &ConfigMap, cx: &Context<Self>) -> Result {
+        let pod: Pod = cx.get("a").await?;
+        cx.create(&pod).await?;
+        let service = cx.apply_owned(Service::default()).adopt().await?;
+        let _: &Service = &service;
+        let _ = cx.watched::<Secret>().get(&map.key());
+        let _ = cx.store_of::<Service>().owned_by(map.uid());
+        cx.delete_owned::<Service>("a").await?;
+        Ok(Action::done())
+    }
+}
+
+fn main() {}
