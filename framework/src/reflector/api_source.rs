@@ -193,3 +193,63 @@ impl ListWatch for ApiSource {
         Box::pin(self.look())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::{Future, pending};
+    use std::io;
+    use std::pin::Pin;
+    use std::sync::Arc;
+
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+    use crate::client::{BoxIo, Connect};
+    use crate::clock::Clock;
+    use crate::entropy::Entropy;
+    use crate::metrics::Metrics;
+    use crate::seams::Seams;
+
+    /// Nobody connects there.
+    #[derive(Debug)]
+    struct Nowhere;
+
+    impl Connect for Nowhere {
+        fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {
+            Box::pin(pending())
+        }
+    }
+
+    fn source() -> ApiSource {
+        let seams =
+            Seams { clock: Clock::system(), entropy: Entropy::seeded(7), metrics: Metrics::new() };
+        ApiSource::new(Client::over(Arc::new(Nowhere), seams), ResourceInfo::of::<ConfigMap>())
+    }
+
+    fn reads() -> [Read; 3] {
+        let timeout = Duration::from_secs(300);
+        [
+            Read::Page { resource_version: None, limit: None, continue_token: None },
+            Read::StreamingList { resource_version: None, timeout },
+            Read::Watch { resource_version: "7".to_owned(), timeout },
+        ]
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_list_in_pages_may_take_ten_minutes_until_it_begins() {
+        let timeouts = reads().map(|read| source().request(&read).timeout);
+        assert_eq!(timeouts, [Some(LONGEST_LIST), None, None], "the client's own for a watch");
+    }
+
+    /// A server answers with whole objects where the form that is asked for does not fit the answer.
+    #[tokio::test(start_paused = true)]
+    async fn metadata_are_asked_for_as_a_list_in_pages_and_as_objects_on_a_watch() {
+        let accepted =
+            |source: &ApiSource, read: &Read| source.request(read).headers.remove(ACCEPT);
+        let metadata_only = source().metadata_only(true);
+        let forms = reads().map(|read| accepted(&metadata_only, &read));
+        assert_eq!(forms, [Some(METADATA_LIST), Some(METADATA), Some(METADATA)]);
+        let whole = reads().map(|read| accepted(&source(), &read));
+        assert_eq!(whole, [None, None, None]);
+    }
+}

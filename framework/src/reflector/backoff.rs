@@ -76,4 +76,17 @@ mod tests {
         let failing = longest(&mut backoff, seconds(19));
         assert!((seconds(5)..seconds(6)).contains(&failing), "{failing:?}");
     }
+
+    /// Reflectors that look for something at fixed intervals do not look in step.
+    #[test]
+    fn a_jitter_is_any_part_of_its_span_and_counts_no_failure() {
+        let mut backoff = backoff(&ReflectorOptions::new());
+        let span = Duration::from_secs(10);
+        let parts: Vec<_> = (0..100).map(|_| backoff.jitter(span)).collect();
+        assert!(parts.iter().all(|part| *part < span), "{parts:?}");
+        for half in [Duration::ZERO..span / 2, span / 2..span] {
+            assert!(parts.iter().any(|part| half.contains(part)), "{parts:?}");
+        }
+        assert!(backoff.pause(Duration::ZERO) < Duration::from_millis(800));
+    }
 }

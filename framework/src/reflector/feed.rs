@@ -129,3 +129,44 @@ impl Feed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::at_once;
+    use crate::clock::Clock;
+    use crate::resource::ResourceInfo;
+
+    /// Takes everything at once.
+    struct Roomy;
+
+    impl Sink for Roomy {
+        fn offer(&self, batch: &mut Vec<StoreDelta>) {
+            batch.clear();
+        }
+    }
+
+    /// A server that floods a watch must not keep everybody else from running.
+    #[tokio::test(start_paused = true)]
+    async fn a_reflector_that_never_waits_lets_others_run_after_each_32_batches() {
+        let info = ResourceInfo::of::<k8s_openapi::api::core::v1::ConfigMap>();
+        let mode = store::Mode::of::<k8s_openapi::api::core::v1::ConfigMap>(
+            store::Representation::default(),
+            None,
+        );
+        let core = store::Core::with_mode(info, Clock::system(), mode, 7);
+        let mut feed = Feed::new(core, Arc::new(Roomy), 0, None);
+        let mut yields = Vec::new();
+        for batch in 1..=70 {
+            feed.mark(Milestone::Reached, "1");
+            if at_once(feed.flush()).await.is_none() {
+                yields.push(batch);
+            }
+        }
+        assert_eq!(yields, [32, 64]);
+        // What brought nothing counts for nothing.
+        for _ in 0..100 {
+            assert!(at_once(feed.flush()).await.is_some());
+        }
+    }
+}

@@ -143,3 +143,18 @@ impl ReflectorOptions {
         self
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What may be silent for as long must outlive every watch: the server ends it within twice its
+    /// least time, and is given half a minute more.
+    #[test]
+    fn a_watch_may_be_silent_for_twice_its_least_time_and_half_a_minute() {
+        let seconds = Duration::from_secs;
+        assert_eq!(ReflectorOptions::new().longest_silence(), seconds(630));
+        let options = ReflectorOptions::new().min_watch_timeout(seconds(1000));
+        assert_eq!(options.longest_silence(), seconds(2030));
+    }
+}

@@ -264,4 +264,11 @@ mod tests {
         let read = Read::Page { resource_version: None, limit: None, continue_token: None };
         assert_eq!(read.verb(), Verb::List);
     }
+
+    #[test]
+    fn an_error_says_which_verb_was_tried_on_what_and_where() {
+        let info = ResourceInfo::of::<k8s_openapi::api::apps::v1::Deployment>();
+        assert_eq!(tried(Verb::Watch, &info, Some("shop")), r#"watch deployments.apps in "shop""#);
+        assert_eq!(tried(Verb::List, &info, None), "list deployments.apps");
+    }
 }

@@ -147,6 +147,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::client::tests::capture::Captured;
 
     #[tokio::test(start_paused = true)]
     async fn a_state_is_waited_for_and_a_stop_ends_the_wait() {
@@ -162,5 +163,20 @@ mod tests {
         let never = status.wait_for(|_| false);
         let stop = async { status.set(State::Stopped) };
         assert_eq!(tokio::join!(never, stop).0, State::Stopped);
+    }
+
+    /// An operator's log at its usual level tells the end of trouble, and not each attempt.
+    #[test]
+    fn that_it_reads_again_is_no_news_and_that_it_follows_again_is() {
+        let (log, _guard) = Captured::at(tracing::Level::INFO);
+        let status = Status::new("pods".to_owned());
+        status.set(State::Listing);
+        status.set(State::Retrying("the server is away".to_owned()));
+        status.set(State::Listing);
+        status.set(State::Watching);
+        let lines = log.lines();
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].contains("the server is away"), "{lines:?}");
+        assert!(lines[1].starts_with("INFO") && lines[1].contains("watching"), "{lines:?}");
     }
 }

@@ -117,3 +117,86 @@ impl Stream {
         now - self.opened < VERY_SHORT && self.progress == 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(400);
+    const PATIENCE: Duration = NO_PROGRESS;
+
+    fn seconds(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn began(is_listing: bool) -> (Instant, Stream) {
+        let start = Instant::now();
+        (start, Stream::new(start, TIMEOUT, is_listing))
+    }
+
+    /// B5: a server that does not know streaming lists sends changes and no end mark.
+    #[test]
+    fn b5_while_a_list_lasts_only_its_objects_are_progress_and_later_every_frame_is() {
+        let (start, mut stream) = began(true);
+        stream.frame(start + seconds(10), false);
+        assert_eq!(stream.deadline(), start + PATIENCE);
+        stream.frame(start + seconds(20), true);
+        assert_eq!(stream.deadline(), start + seconds(20) + PATIENCE);
+        stream.is_listing = false;
+        stream.frame(start + seconds(40), false);
+        assert_eq!(stream.deadline(), start + seconds(40) + TIMEOUT + PATIENCE);
+        assert_eq!(stream.quiet(start + seconds(45)), seconds(5));
+    }
+
+    #[test]
+    fn a6_a_frame_that_drips_in_has_half_a_minute_and_each_other_one_has_its_own() {
+        let (start, mut stream) = began(false);
+        let whole = start + TIMEOUT + PATIENCE;
+        stream.partial(start + seconds(10), true, false);
+        assert_eq!(stream.deadline(), start + seconds(10) + PATIENCE);
+        stream.partial(start + seconds(20), true, false);
+        assert_eq!(stream.deadline(), start + seconds(10) + PATIENCE, "the same frame goes on");
+        stream.partial(start + seconds(25), true, true);
+        assert_eq!(stream.deadline(), start + seconds(25) + PATIENCE, "that is another one");
+        stream.partial(start + seconds(28), false, true);
+        assert_eq!(stream.deadline(), whole, "none is begun");
+    }
+
+    #[test]
+    fn time_in_which_a_stream_was_not_read_counts_for_neither_deadline() {
+        let (start, mut stream) = began(false);
+        stream.partial(start + seconds(10), true, false);
+        stream.excuse(seconds(60));
+        assert_eq!(stream.deadline(), start + seconds(70) + PATIENCE);
+        stream.partial(start + seconds(75), false, true);
+        assert_eq!(stream.deadline(), start + seconds(60) + TIMEOUT + PATIENCE);
+        assert_eq!(stream.quiet(start + seconds(90)), seconds(30));
+    }
+
+    #[test]
+    fn that_the_end_of_a_list_is_missing_is_said_each_ten_seconds_until_it_has_come() {
+        let (start, mut stream) = began(true);
+        let told: Vec<_> = (0..=25)
+            .filter_map(|second| stream.overdue(start + seconds(second)))
+            .map(|since| since.as_secs())
+            .collect();
+        assert_eq!(told, [10, 20]);
+        stream.is_listing = false;
+        assert_eq!(stream.overdue(start + seconds(300)), None);
+    }
+
+    /// B1, and the look for a store that was set back.
+    #[test]
+    fn a_watch_was_very_short_below_a_second_without_progress_and_orderly_at_its_own_time() {
+        let (start, mut stream) = began(false);
+        let second = seconds(1);
+        assert!(stream.was_very_short(start + second - Duration::from_nanos(1)));
+        assert!(!stream.was_very_short(start + second));
+        let end = start + TIMEOUT - EARLY - TIMEOUT / 64;
+        assert!(!stream.was_orderly(end), "it has told nothing");
+        stream.frame(start, false);
+        assert!(stream.was_orderly(end) && !stream.was_orderly(end - Duration::from_nanos(1)));
+        stream.progress = 1;
+        assert!(!stream.was_very_short(start));
+    }
+}

@@ -270,3 +270,25 @@ impl Target for StoreTarget {
         self.feed.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::*;
+
+    #[test]
+    fn an_object_that_is_seen_names_itself_and_decodes() {
+        let text = r#"{"metadata":{"name":"a","namespace":"n","uid":"u","resourceVersion":"7"},"data":{"k":"v"}}"#;
+        let skim = Skim::of(text.as_bytes()).expect("it has metadata");
+        let seen = Seen::new(&skim, text.as_bytes());
+        assert_eq!(seen.key(), ObjectKey::new(Some("n"), "a"));
+        assert_eq!((seen.namespace(), seen.name()), (Some("n"), "a"));
+        assert_eq!((seen.uid(), seen.resource_version()), ("u", "7"));
+        assert_eq!(seen.bytes(), text.as_bytes());
+        let map: ConfigMap = seen.decode().expect("it is a config map");
+        assert_eq!(map.metadata.name.as_deref(), Some("a"));
+        let shown = format!("{seen:?}");
+        assert!(shown.ends_with("@7") && !shown.contains('v'), "key and version only: {shown}");
+    }
+}

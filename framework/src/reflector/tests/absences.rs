@@ -6,14 +6,18 @@ use std::io;
 use std::pin::Pin;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tracing::Level;
 
-use super::faults::Discovered;
 use super::*;
+use crate::client::tests::capture::Captured;
 use crate::client::{BoxIo, Client, Connect};
-use crate::reflector::{ApiSource, Served};
+use crate::reflector::{ApiSource, Served, Serving};
 use crate::resource::Scope;
 
 type Documents = BTreeMap<&'static str, &'static str>;
+
+/// Stands for a document that cannot be had at the moment.
+const BROKEN: &str = "broken";
 
 /// A server with these documents, and 404 for everything else.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ async fn serve(mut io: DuplexStream, documents: Documents) {
         let text = String::from_utf8(std::mem::take(&mut head)).expect("a head is text");
         let path = text.split(' ').nth(1).expect("a request has a path");
         let (code, body) = match documents.get(path) {
+            Some(body) if *body == BROKEN => (500, BROKEN),
             Some(body) => (200, *body),
             None => (404, "not here"),
         };
@@ -79,6 +84,13 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
             vec![("/apis/example.dev/v1", r#"{"resources":[{"name":"trips"}]}"#)],
             Served::Yes,
         ),
+        // Only 404 leads to the list of groups: any other failure says nothing of the group.
+        (
+            &trips,
+            vec![("/apis/example.dev/v1", BROKEN), ("/apis", r#"{"groups":[]}"#)],
+            Served::Unknown,
+        ),
+        (&pods, vec![("/api/v1", BROKEN), ("/api", r#"{"versions":["v2"]}"#)], Served::Unknown),
         (&pods, groups(r#"{"groups":[]}"#), Served::Unknown),
         (&pods, vec![("/api", r#"{"versions":["v1"]}"#)], Served::Unknown),
         (&pods, vec![("/api", r#"{"versions":["v2"]}"#)], Served::No),
@@ -91,6 +103,26 @@ async fn b13_that_a_kind_is_not_served_is_said_by_a_document_that_was_read() {
     }
 }
 
+/// A source that knows whether its kind is served, and counts the questions.
+#[derive(Debug)]
+struct Discovered {
+    source: MemorySource,
+    served: Mutex<Served>,
+    looks: Mutex<usize>,
+}
+
+impl ListWatch for Discovered {
+    fn open(&self, read: Read) -> Opening<'_> {
+        self.source.open(read)
+    }
+
+    fn is_served(&self) -> Serving<'_> {
+        *self.looks.lock() += 1;
+        let served = *self.served.lock();
+        Box::pin(async move { served })
+    }
+}
+
 fn discovered(source: &MemorySource, served: Served) -> Arc<Discovered> {
     let served = Mutex::new(served);
     Arc::new(Discovered { source: source.clone(), served, looks: Mutex::default() })
@@ -98,6 +130,80 @@ fn discovered(source: &MemorySource, served: Served) -> Arc<Discovered> {
 
 fn not_found() -> Option<Answer> {
     Some(Answer::status(404, "NotFound"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_seconds() {
+    let (log, _guard) = Captured::at(Level::WARN);
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    let discovered = Arc::new(Discovered {
+        source: source.clone(),
+        served: Mutex::new(Served::No),
+        looks: Mutex::default(),
+    });
+    let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
+    let rig = Rig::over(over, source, ReflectorOptions::new());
+    tokio::time::sleep(Duration::from_secs(300)).await;
+    assert!(matches!(rig.status.get(), State::Absent(_)), "{}", rig.status.get());
+    assert_eq!(rig.source.requests().len(), 1, "nothing is listed that is not there");
+    let looks = *discovered.looks.lock();
+    assert!((60..=120).contains(&looks), "{looks} looks in 300 s");
+    assert_eq!(log.lines().len(), 1, "one line per change of state: {:?}", log.lines());
+    // The group version lists the kind a little before it is served.
+    *discovered.served.lock() = Served::Yes;
+    let started = Instant::now();
+    eventually("it is tried", || rig.source.requests().len() > 2).await;
+    rig.source.heal();
+    rig.watching().await;
+    assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
+    assert_eq!(rig.value("a").as_deref(), Some("1"));
+    // The kind goes again: so do its objects.
+    rig.source.script(|_, _| Some(Answer::status(404, "NotFound")));
+    rig.source.close_watches();
+    eventually("its objects are gone", || rig.store.is_empty()).await;
+    *discovered.served.lock() = Served::Unknown;
+    rig.source.heal();
+    let took = eventually("it is found without discovery", || rig.store.len() == 1).await;
+    assert!(took <= Duration::from_secs(5), "{took:?}");
+}
+
+/// B13: one answer of something on the way does not empty a cache.
+#[tokio::test(start_paused = true)]
+async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
+    let source = source();
+    source.put(&map("a", "1")).unwrap();
+    let discovered = Arc::new(Discovered {
+        source: source.clone(),
+        served: Mutex::new(Served::Yes),
+        looks: Mutex::default(),
+    });
+    let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
+    let rig = Rig::over(over, source, ReflectorOptions::new());
+    rig.watching().await;
+    for (answers, is_emptied) in [(1, false), (3, false), (100, true)] {
+        // Pauses begin anew.
+        tokio::time::sleep(Duration::from_secs(180)).await;
+        let first = rig.source.requests().len();
+        let refused = first..first + answers;
+        rig.source.script(move |number, _| {
+            refused.contains(&number).then(|| Answer::status(404, "NotFound"))
+        });
+        rig.source.break_watches();
+        if is_emptied {
+            let took = eventually("the server sticks to it", || rig.store.is_empty()).await;
+            assert!(took <= Duration::from_secs(15), "{took:?}");
+            continue;
+        }
+        eventually("it is asked again", || rig.source.requests().len() > first + answers).await;
+        rig.watching().await;
+        assert_eq!(rig.store.len(), 1, "after {answers} answers");
+        let last = rig.reads().pop().unwrap();
+        assert!(matches!(last, Read::Watch { .. }), "no list: {last:?}");
+        let why = rig.troubles.lock().last().unwrap().state.to_string();
+        assert!(why.contains("although its discovery has the kind"), "{why}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -284,6 +390,25 @@ async fn a_source_that_panics_is_listed_anew_after_a_pause() {
     assert_eq!(trouble.state, State::Degraded("reading panicked; see the log".to_owned()));
     rig.watching().await;
     rig.stopped().await;
+}
+
+/// Each such telling has every listener look at its objects again.
+#[tokio::test(start_paused = true)]
+async fn b13_that_a_kind_is_absent_is_told_once_while_its_lists_show_nothing() {
+    let source = source();
+    source.script(|_, _| not_found());
+    let target = Noted::default();
+    let noted = target.clone();
+    let reflector = Reflector::new(info(), Arc::new(source.clone()), target).seams(seams());
+    let status = reflector.status();
+    let task = tokio::spawn(reflector.run(CancellationToken::new()));
+    status.wait_for(|state| matches!(state, State::Absent(_))).await;
+    let asked = source.requests().len();
+    eventually("it is looked for", || source.requests().len() > asked + 5).await;
+    let told = noted.take();
+    let absent = told.iter().filter(|line| line.starts_with("Absent")).count();
+    assert_eq!(absent, 1, "{told:?}");
+    task.abort();
 }
 
 /// Controllers would start with an empty view of a kind that has objects.

@@ -5,7 +5,6 @@ use tracing::Level;
 use super::*;
 use crate::client::tests::capture::Captured;
 use crate::metrics::names;
-use crate::reflector::{Served, Serving};
 
 /// A list of `items` objects of `size` bytes that is made while it is read, a piece at a time.
 #[derive(Debug)]
@@ -223,6 +222,10 @@ async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
         (500, "StorageReadError", 2, "storage_read_error"),
         (400, "BadRequest", 2, "refused"),
         (418, "", 2, "refused"),
+        // Either of code and reason makes it a Status.
+        (500, "", 1, ""),
+        (503, "", 1, ""),
+        (0, "Expired", 2, "expired"),
     ] {
         let rig = Rig::synced(source(), ReflectorOptions::new()).await;
         rig.source.send(error_frame(code, reason));
@@ -241,6 +244,8 @@ async fn b3_no_error_frame_is_fatal_and_only_what_is_lost_is_listed_anew() {
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;
     rig.source.send(frame("ERROR", r#""oops""#));
     eventually("it lists", || rig.lists() == 2).await;
+    let why = rig.troubles.lock()[0].state.to_string();
+    assert!(why.contains(r#"an ERROR frame that is no Status: "oops""#), "{why}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -343,90 +348,6 @@ async fn b7_the_first_view_is_a_consistent_read_unless_an_old_one_was_asked_for(
 }
 
 #[tokio::test(start_paused = true)]
-async fn b8_versions_that_go_backwards_begin_an_epoch_in_which_everything_is_read_anew() {
-    for stale_ok in [false, true] {
-        let (log, _guard) = Captured::at(Level::WARN);
-        let options = ReflectorOptions::new().stale_ok(stale_ok);
-        let rig = Rig::synced(source(), options).await;
-        for i in 0..30 {
-            rig.source.put(&map("a", &i.to_string())).unwrap();
-        }
-        rig.source.put(&map("lost", "1")).unwrap();
-        eventually("they come", || rig.store.len() == 2).await;
-        rig.source.lose(Some("n"), "lost");
-        rig.source.restore(11);
-        rig.source.put(&map("a", "restored")).unwrap();
-        rig.source.send(error_frame(410, "Expired"));
-        eventually("the older state is taken", || rig.version("a").as_deref() == Some("12")).await;
-        assert_eq!(rig.value("a").as_deref(), Some("restored"));
-        eventually("what is gone is gone", || rig.store.len() == 1).await;
-        rig.source.put(&map("a", "later")).unwrap();
-        eventually("it goes on", || rig.value("a").as_deref() == Some("later")).await;
-        assert_eq!(log.with("went backwards").len(), 1);
-        let count =
-            rig.seams.metrics.counted(&names::INFORMER_RELISTS, &["configmaps", "new_epoch"]);
-        assert_eq!(count, 1);
-    }
-}
-
-/// A source that knows whether its kind is served, and counts the questions.
-#[derive(Debug)]
-pub(super) struct Discovered {
-    pub(super) source: MemorySource,
-    pub(super) served: Mutex<Served>,
-    pub(super) looks: Mutex<usize>,
-}
-
-impl ListWatch for Discovered {
-    fn open(&self, read: Read) -> Opening<'_> {
-        self.source.open(read)
-    }
-
-    fn is_served(&self) -> Serving<'_> {
-        *self.looks.lock() += 1;
-        let served = *self.served.lock();
-        Box::pin(async move { served })
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn b13_an_absent_kind_is_looked_for_in_discovery_and_found_within_five_seconds() {
-    let (log, _guard) = Captured::at(Level::WARN);
-    let source = source();
-    source.put(&map("a", "1")).unwrap();
-    source.script(|_, _| Some(Answer::status(404, "NotFound")));
-    let discovered = Arc::new(Discovered {
-        source: source.clone(),
-        served: Mutex::new(Served::No),
-        looks: Mutex::default(),
-    });
-    let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
-    let rig = Rig::over(over, source, ReflectorOptions::new());
-    tokio::time::sleep(Duration::from_secs(300)).await;
-    assert!(matches!(rig.status.get(), State::Absent(_)), "{}", rig.status.get());
-    assert_eq!(rig.source.requests().len(), 1, "nothing is listed that is not there");
-    let looks = *discovered.looks.lock();
-    assert!((60..=120).contains(&looks), "{looks} looks in 300 s");
-    assert_eq!(log.lines().len(), 1, "one line per change of state: {:?}", log.lines());
-    // The group version lists the kind a little before it is served.
-    *discovered.served.lock() = Served::Yes;
-    let started = Instant::now();
-    eventually("it is tried", || rig.source.requests().len() > 2).await;
-    rig.source.heal();
-    rig.watching().await;
-    assert!(started.elapsed() <= Duration::from_secs(6), "{:?}", started.elapsed());
-    assert_eq!(rig.value("a").as_deref(), Some("1"));
-    // The kind goes again: so do its objects.
-    rig.source.script(|_, _| Some(Answer::status(404, "NotFound")));
-    rig.source.close_watches();
-    eventually("its objects are gone", || rig.store.is_empty()).await;
-    *discovered.served.lock() = Served::Unknown;
-    rig.source.heal();
-    let took = eventually("it is found without discovery", || rig.store.len() == 1).await;
-    assert!(took <= Duration::from_secs(5), "{took:?}");
-}
-
-#[tokio::test(start_paused = true)]
 async fn b15_the_age_of_the_view_is_known_by_events_and_bookmarks() {
     let rig = Rig::synced(source(), ReflectorOptions::new()).await;
     let began = Instant::now();
@@ -447,157 +368,6 @@ async fn b15_the_age_of_the_view_is_known_by_events_and_bookmarks() {
     rig.source.put(&map("a", "1")).unwrap();
     tokio::time::sleep(seconds(5)).await;
     assert_eq!(ages(), (seconds(60), seconds(60)));
-}
-
-/// B13: one answer of something on the way does not empty a cache.
-#[tokio::test(start_paused = true)]
-async fn b13_a_404_for_a_kind_that_discovery_has_is_not_believed_at_once() {
-    let source = source();
-    source.put(&map("a", "1")).unwrap();
-    let discovered = Arc::new(Discovered {
-        source: source.clone(),
-        served: Mutex::new(Served::Yes),
-        looks: Mutex::default(),
-    });
-    let over: Arc<dyn ListWatch> = Arc::clone(&discovered) as _;
-    let rig = Rig::over(over, source, ReflectorOptions::new());
-    rig.watching().await;
-    for (answers, is_emptied) in [(1, false), (3, false), (100, true)] {
-        // Pauses begin anew.
-        tokio::time::sleep(Duration::from_secs(180)).await;
-        let first = rig.source.requests().len();
-        let refused = first..first + answers;
-        rig.source.script(move |number, _| {
-            refused.contains(&number).then(|| Answer::status(404, "NotFound"))
-        });
-        rig.source.break_watches();
-        if is_emptied {
-            let took = eventually("the server sticks to it", || rig.store.is_empty()).await;
-            assert!(took <= Duration::from_secs(15), "{took:?}");
-            continue;
-        }
-        eventually("it is asked again", || rig.source.requests().len() > first + answers).await;
-        rig.watching().await;
-        assert_eq!(rig.store.len(), 1, "after {answers} answers");
-        let last = rig.reads().pop().unwrap();
-        assert!(matches!(last, Read::Watch { .. }), "no list: {last:?}");
-        let why = rig.troubles.lock().last().unwrap().state.to_string();
-        assert!(why.contains("although its discovery has the kind"), "{why}");
-    }
-}
-
-/// A kube-apiserver answers a watch from a version that its store has not reached by 200 and silence.
-#[tokio::test(start_paused = true)]
-async fn b8_a_store_that_was_set_back_is_found_by_one_small_list_although_the_watch_is_silent() {
-    let (log, _guard) = Captured::at(Level::WARN);
-    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
-    rig.source.put(&map("a", "first")).unwrap();
-    for i in 0..30 {
-        rig.source.put(&map("a", &i.to_string())).unwrap();
-    }
-    rig.source.put(&map("lost", "1")).unwrap();
-    eventually("they come", || rig.store.len() == 2).await;
-    rig.source.lose(Some("n"), "lost");
-    rig.source.put(&map("a", "before")).unwrap();
-    rig.source.restore(11);
-    rig.source.put(&map("a", "restored")).unwrap();
-    let asked = rig.reads().len();
-    let took = eventually("the older state is taken", || rig.version("a").as_deref() == Some("12"));
-    let took = took.await;
-    assert!(took < Duration::from_secs(2), "{took:?}");
-    assert_eq!(rig.value("a").as_deref(), Some("restored"));
-    eventually("what is gone is gone", || rig.store.len() == 1).await;
-    rig.source.put(&map("a", "later")).unwrap();
-    eventually("it goes on", || rig.value("a").as_deref() == Some("later")).await;
-    let reads = &rig.reads()[asked..];
-    assert_eq!((rig.looks(), reads.len()), (1, 2), "a look, a watch, a list: {reads:?}");
-    assert_eq!(log.with("its store was set back").len(), 1, "{}", log.text());
-    let counted = rig.seams.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
-    assert_eq!(counted, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_small_list_and_nothing_waits_for_it()
- {
-    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
-    rig.source.put(&map("a", "1")).unwrap();
-    eventually("it comes", || rig.value("a").is_some()).await;
-    let asked = rig.reads().len();
-    // The look gets no answer, and the watch goes on nevertheless.
-    rig.source.script(|_, read| is_look(read).then_some(Answer::Never));
-    rig.source.break_watches();
-    rig.source.put(&map("a", "2")).unwrap();
-    let took = eventually("the watch goes on", || rig.value("a").as_deref() == Some("2")).await;
-    assert!(took < Duration::from_millis(810), "{took:?}");
-    tokio::time::sleep(Duration::from_secs(300)).await;
-    assert!((7..=20).contains(&rig.looks()), "tried again with pauses: {}", rig.looks());
-    assert_eq!(rig.reads().len(), asked + 1, "one watch: {:?}", rig.reads());
-    rig.source.heal();
-    tokio::time::sleep(Duration::from_secs(60)).await;
-    let before = rig.looks();
-    tokio::time::sleep(Duration::from_secs(120)).await;
-    assert_eq!(rig.looks(), before, "one answer is enough");
-}
-
-/// The end of a stream at its own time, after it has told something, leaves no doubt; any other does.
-#[tokio::test(start_paused = true)]
-async fn b8_only_the_orderly_end_of_a_watch_that_spoke_is_followed_by_no_look() {
-    for (speaks, after, looks) in [(true, 300, 0), (false, 300, 1), (true, 100, 1)] {
-        let rig = Rig::synced(source().without_streaming_lists(), ReflectorOptions::new()).await;
-        rig.asked(2).await;
-        let timeout = match &rig.reads()[1] {
-            Read::Watch { timeout, .. } => *timeout,
-            other => panic!("a watch follows the list: {other:?}"),
-        };
-        let end = if after == 300 { timeout } else { Duration::from_secs(after) };
-        tokio::time::sleep(end - Duration::from_secs(5)).await;
-        if speaks {
-            rig.source.bookmark();
-        }
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        rig.source.close_watches();
-        tokio::time::sleep(Duration::from_secs(30)).await;
-        assert_eq!(rig.looks(), looks, "{speaks} {after}: {:?}", rig.reads());
-    }
-}
-
-/// Versions alone do not tell any more when they have climbed past the position; a list that has to be
-/// made anyway does, by an object in an older state than the cached one.
-#[tokio::test(start_paused = true)]
-async fn b8_a_list_that_shows_an_older_state_begins_an_epoch_although_its_version_is_later() {
-    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
-    for name in ["old", "same"] {
-        rig.source.put(&map(name, "1")).unwrap();
-    }
-    rig.source.put(&map("old", "2")).unwrap();
-    eventually("they come", || rig.value("old").as_deref() == Some("2")).await;
-    let old =
-        json!({"metadata": {"namespace": "n", "name": "old", "uid": "uid11"}, "data": {"k": "1"}});
-    rig.source.restore(10);
-    rig.source.put(&old).unwrap();
-    for i in 0..9 {
-        rig.source.put(&map("other", &i.to_string())).unwrap();
-    }
-    tokio::time::sleep(Duration::from_secs(30)).await;
-    assert_eq!(rig.value("old").as_deref(), Some("2"), "nothing was seen of it");
-    rig.source.expire();
-    rig.source.break_watches();
-    eventually("the older state is taken", || rig.value("old").as_deref() == Some("1")).await;
-    let counted = rig.seams.metrics.counted(&names::INFORMER_SET_BACK, &["configmaps"]);
-    assert_eq!(counted, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn b8_a_frame_from_before_the_watch_is_looked_into_once_in_two_minutes() {
-    let rig = Rig::synced(source(), ReflectorOptions::new()).await;
-    rig.source.put(&map("a", "1")).unwrap();
-    eventually("it comes", || rig.value("a").is_some()).await;
-    for _ in 0..20 {
-        rig.source.send(frame("MODIFIED", &shown("b", 9, "old")));
-        tokio::time::sleep(Duration::from_secs(5)).await;
-    }
-    assert_eq!((rig.looks(), rig.lists()), (1, 1), "{:?}", rig.reads());
-    assert_eq!(rig.store.len(), 1);
 }
 
 /// B6: a deletion is remembered for as long as there are few; the stream's own position is for ever.

@@ -28,7 +28,9 @@ mod floods;
 mod lists;
 mod memory;
 mod pages;
+mod set_back;
 mod streams;
+mod told;
 mod watches;
 
 fn info() -> ResourceInfo {

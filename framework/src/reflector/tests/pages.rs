@@ -116,6 +116,54 @@ async fn a_pager_reads_so_many_pages_ahead_and_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pager_without_a_page_size_asks_for_the_whole_list() {
+    let source = full(95);
+    let whole = pager(&source).page_size(0).all().await.unwrap();
+    assert_eq!((whole.items.len(), limits(&source)), (95, vec![None]));
+    pager(&source).page_size(1).pages().next().await.unwrap().unwrap();
+    assert_eq!(limits(&source)[1], Some(1));
+}
+
+/// A list without them would pass for the whole one.
+#[tokio::test(start_paused = true)]
+async fn a13_a_pager_fails_a_list_with_items_that_are_too_large() {
+    let source = full(5);
+    for large in ["x", "y"] {
+        source.put(&map(large, &large.repeat(2000))).unwrap();
+    }
+    let error = pager(&source).item_limit(1000).all().await.unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Decode, "{error}");
+    assert!(error.to_string().contains("2 items are larger than 1000 bytes"), "{error}");
+    assert_eq!(pager(&source).all().await.unwrap().items.len(), 7);
+}
+
+/// Answers nothing; whoever asks holds a share of it for as long as the request is under way.
+#[derive(Debug, Default)]
+struct Silent(Arc<()>);
+
+impl ListWatch for Silent {
+    fn open(&self, _: Read) -> Opening<'_> {
+        let request = Arc::clone(&self.0);
+        Box::pin(async move {
+            let _request = request;
+            std::future::pending().await
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_pages_ends_the_request_under_way() {
+    let source = Silent::default();
+    let requests = Arc::clone(&source.0);
+    // The source has one share, and this test another.
+    let pages = Pager::new(Arc::new(source)).pages();
+    eventually("a page is asked for", || Arc::strong_count(&requests) == 3).await;
+    drop(pages);
+    let took = eventually("nobody asks", || Arc::strong_count(&requests) == 1).await;
+    assert!(took < Duration::from_secs(1), "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_page_that_does_not_come_is_given_up_after_half_a_minute() {
     let source = full(5);
     for answer in 0..2 {
