@@ -29,6 +29,11 @@ pub use status::{FilledByDefault, Filling, Missing, NotFilled, Of, read_status, 
 
 pub use crate::resource::Reads;
 
+/// Decodes a projection by the scanner; `None` when that fails.
+pub fn lean<T: serde::de::DeserializeOwned>(text: &str) -> Option<T> {
+    crate::wire::lean::decoded(text)
+}
+
 pub use crate::crd::definition::{Column, Definition, Field, Scale, crd};
 
 use crate::controller::Reconciler;

@@ -12,7 +12,7 @@ pub use info::{KnownScope, ResourceInfo, Scope};
 pub use key::{ClusterId, ObjectKey, ObjectRef};
 #[doc(hidden)]
 pub use reads::Reads;
-pub(crate) use reads::{OBJECT, reads};
+pub(crate) use reads::{OBJECT, Probe, reads};
 pub use selector::{Requirement, Selector};
 pub use time::ApiTime;
 
@@ -55,6 +55,13 @@ pub trait Resource: Serialize + DeserializeOwned + Clone + Debug + Send + Sync +
     #[doc(hidden)]
     fn projected() -> &'static [&'static [&'static str]] {
         &[&[]]
+    }
+
+    /// Decodes a projection by the scanner, which skips what it does not read; `None` when that fails, and
+    /// of types that are none. A method of the type, so that only projections have the code for it.
+    #[doc(hidden)]
+    fn decode_lean(_text: &str) -> Option<Self> {
+        None
     }
 
     /// What the type of the whole kind reads at a path: of a projection the type that it is one of.

@@ -8,14 +8,11 @@
 //! Not here: what a projection names (`Resource::projected`), and reading real objects.
 
 use std::cell::Cell;
-use std::fmt::{self, Display};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use serde::de::value::StrDeserializer;
-use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess,
-    SeqAccess, Visitor,
-};
+use serde::de::DeserializeOwned;
+
+use crate::wire::{Ask, Fault};
 
 /// What a type does with what stands at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,214 +42,68 @@ pub(crate) fn reads<T: DeserializeOwned>(path: &[&str]) -> Reads {
     let found = Cell::new(None);
     let probe = Probe { path, depth: DEEPEST, found: &found };
     // Its code may be a user's.
-    let outcome = catch_unwind(AssertUnwindSafe(|| T::deserialize(probe).map(drop)));
+    let outcome = catch_unwind(AssertUnwindSafe(|| T::deserialize(Ask::Path(probe)).map(drop)));
     match (found.get(), outcome) {
         (Some(found), _) => found,
-        (None, Ok(Err(Stop::NoField))) => Reads::Nothing,
+        (None, Ok(Err(fault))) if fault.is_unknown_field => Reads::Nothing,
         (None, _) => Reads::Unknown,
     }
 }
 
-/// Why reading ended; what was found is told elsewhere.
-#[derive(Debug)]
-enum Stop {
-    /// The type refuses members that it does not know.
-    NoField,
-    Other,
-}
-
-impl Display for Stop {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the type was only asked what it reads")
-    }
-}
-
-impl std::error::Error for Stop {}
-
-impl de::Error for Stop {
-    fn custom<T: Display>(_: T) -> Self {
-        Self::Other
-    }
-
-    fn unknown_field(_: &str, _: &'static [&'static str]) -> Self {
-        Self::NoField
-    }
-}
-
-/// The value at the beginning of a path.
+/// The value at the beginning of a path. What is found ends the reading of the type: it is noted in
+/// `found`, and the error that ends it says nothing.
 #[derive(Clone, Copy)]
-struct Probe<'a> {
+pub(crate) struct Probe<'a> {
     path: &'a [&'a str],
     depth: usize,
     found: &'a Cell<Option<Reads>>,
 }
 
 impl<'a> Probe<'a> {
-    fn stop<V>(self, found: Reads) -> Result<V, Stop> {
+    fn stop<V>(self, found: Reads) -> Result<V, Fault> {
         self.found.set(Some(found));
-        Err(Stop::Other)
+        Err(Fault::default())
     }
 
     /// What can only be a value is asked for.
-    fn value<V>(self) -> Result<V, Stop> {
+    pub(crate) fn value<V>(self) -> Result<V, Fault> {
         self.stop(if self.path.is_empty() { Reads::Value } else { Reads::Nothing })
     }
 
-    /// The same place in another type.
-    fn deeper(self) -> Result<Self, Stop> {
-        match self.depth.checked_sub(1) {
-            Some(depth) => Ok(Self { depth, ..self }),
-            None => self.stop(Reads::Unknown),
-        }
+    /// The type takes note of no value.
+    pub(crate) fn nothing<V>(self) -> Result<V, Fault> {
+        self.stop(Reads::Nothing)
     }
 
-    fn object<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        match self.path.split_first() {
-            Some((step, rest)) => {
-                let below = Probe { path: rest, depth: DEEPEST, found: self.found };
-                visitor.visit_map(OneMember { step: Some(step), below })
-            }
-            None => self.stop(Reads::Object),
-        }
+    /// A variant is asked for: a name alone, or an object under the name of the variant.
+    pub(crate) fn variant<V>(self) -> Result<V, Fault> {
+        self.stop(if self.path.is_empty() { Reads::Value } else { Reads::Unknown })
     }
 
-    fn list<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        visitor.visit_seq(OneElement(Some(self.deeper()?)))
-    }
-}
-
-/// What asks for one scalar.
-macro_rules! values {
-    ($($method:ident)*) => {
-        $(fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-            self.value()
-        })*
-    };
-}
-
-impl<'de> Deserializer<'de> for Probe<'_> {
-    type Error = Stop;
-
-    values! {
-        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
-        deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128
-        deserialize_f32 deserialize_f64 deserialize_char deserialize_str deserialize_string
-        deserialize_bytes deserialize_byte_buf deserialize_identifier
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        let expected: &dyn Expected = &visitor;
-        match (expected.to_string().as_str(), self.path) {
-            (OBJECT, _) => self.object(visitor),
+    /// The type takes any value, and says what it `expected`: ends the reading unless that is an object.
+    pub(crate) fn undecided(self, expected: &str) -> Result<(), Fault> {
+        match (expected, self.path) {
+            (OBJECT, _) => Ok(()),
             (LATER, _) => self.stop(Reads::Unknown),
             (ANYTHING, _) | (_, []) => self.stop(Reads::Value),
             _ => self.stop(Reads::Unknown),
         }
     }
 
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-        self.stop(Reads::Nothing)
+    /// The same place in another type.
+    pub(crate) fn deeper(self) -> Result<Self, Fault> {
+        match self.depth.checked_sub(1) {
+            Some(depth) => Ok(Self { depth, ..self }),
+            None => self.stop(Reads::Unknown),
+        }
     }
 
-    fn deserialize_unit<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-        self.stop(Reads::Nothing)
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: V,
-    ) -> Result<V::Value, Stop> {
-        self.stop(Reads::Nothing)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        visitor.visit_some(self.deeper()?)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Stop> {
-        visitor.visit_newtype_struct(self.deeper()?)
-    }
-
-    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        self.list(visitor)
-    }
-
-    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Stop> {
-        self.list(visitor)
-    }
-
-    fn deserialize_tuple_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: usize,
-        visitor: V,
-    ) -> Result<V::Value, Stop> {
-        self.list(visitor)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        self.object(visitor)
-    }
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Stop> {
-        self.object(visitor)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        _: V,
-    ) -> Result<V::Value, Stop> {
-        // A name alone, or an object under the name of the variant.
-        self.stop(if self.path.is_empty() { Reads::Value } else { Reads::Unknown })
-    }
-}
-
-/// An object with the next step of the path, and nothing else.
-struct OneMember<'a> {
-    step: Option<&'a str>,
-    below: Probe<'a>,
-}
-
-impl<'de> MapAccess<'de> for OneMember<'_> {
-    type Error = Stop;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(
-        &mut self,
-        seed: K,
-    ) -> Result<Option<K::Value>, Stop> {
-        let Some(step) = self.step.take() else { return Ok(None) };
-        let name: StrDeserializer<'_, Stop> = step.into_deserializer();
-        seed.deserialize(name).map(Some)
-    }
-
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Stop> {
-        seed.deserialize(self.below)
-    }
-}
-
-/// A list with one element.
-struct OneElement<'a>(Option<Probe<'a>>);
-
-impl<'de> SeqAccess<'de> for OneElement<'_> {
-    type Error = Stop;
-
-    fn next_element_seed<T: DeserializeSeed<'de>>(
-        &mut self,
-        seed: T,
-    ) -> Result<Option<T::Value>, Stop> {
-        self.0.take().map(|probe| seed.deserialize(probe)).transpose()
+    /// The next step of the path, and the place that it leads to.
+    pub(crate) fn step(self) -> Result<(&'a str, Self), Fault> {
+        match self.path.split_first() {
+            Some((step, rest)) => Ok((step, Self { path: rest, depth: DEEPEST, ..self })),
+            None => self.stop(Reads::Object),
+        }
     }
 }
 
@@ -261,7 +112,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
-    use serde::Deserialize;
+    use serde::{Deserialize, Deserializer};
     use serde_json::Value;
 
     use super::*;

@@ -20,7 +20,7 @@ use super::shares::{Decoded, Shares};
 use crate::resource::{ObjectKey, Resource, ResourceInfo};
 #[cfg(feature = "cold")]
 use crate::wire::object_at_path;
-use crate::wire::{Head, Outline, PathTree, Scalar, Skim, Undecodable, lean, times};
+use crate::wire::{Head, Outline, PathTree, Scalar, Skim, Undecodable, text_of, times};
 
 /// An object of the cache; it never changes.
 pub(crate) struct Object {
@@ -279,11 +279,9 @@ impl Drop for Object {
     }
 }
 
-/// To look once whether all of it is UTF-8 costs a fifth of looking at each text. A projection skips
-/// most of the object, unless that was left out already.
+/// A projection skips most of the object, unless that was left out already.
 fn decode<K: Resource>(bytes: &[u8], is_part: bool) -> serde_json::Result<K> {
-    let Ok(text) = std::str::from_utf8(bytes) else { return serde_json::from_slice(bytes) };
-    let skips = K::projection().is_some() && !is_part;
-    let lean = if skips { lean::decoded(text) } else { None };
+    let text = text_of(bytes)?;
+    let lean = if is_part { None } else { K::decode_lean(text) };
     lean.map_or_else(|| serde_json::from_str(text), Ok)
 }

@@ -17,6 +17,8 @@ use jiff::civil::DateTime;
 use memchr::memmem;
 use serde::de::DeserializeOwned;
 
+use super::text_of;
+
 /// The last second of which every fraction can be held.
 const LAST: &str = "9999-12-30T22:00:00";
 /// The last second that can be written.
@@ -74,9 +76,9 @@ pub(crate) fn decoded<T>(
     Err(error)
 }
 
-/// `serde_json::from_slice`, for which far times decode.
+/// Decodes `json`, also with far times.
 pub(crate) fn from_slice<T: DeserializeOwned>(json: &[u8]) -> serde_json::Result<T> {
-    decoded(json, |json| serde_json::from_slice(json))
+    decoded(json, |json| serde_json::from_str(text_of(json)?))
 }
 
 /// The text that was refused, if it is a far time: where it begins, and what stands for it.

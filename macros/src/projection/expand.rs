@@ -123,6 +123,10 @@ fn resource(model: &Model) -> TokenStream {
                 &[#(&[#(#paths),*]),*]
             }
 
+            fn decode_lean(__text: &str) -> ::core::option::Option<Self> {
+                #p::lean(__text)
+            }
+
             fn kind_reads(__path: &[&str]) -> #p::Reads {
                 #p::whole_reads::<Self>(__path)
             }

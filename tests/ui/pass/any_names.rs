@@ -51,7 +51,7 @@ macro_rules! kind {
 }
 kind!(Made, S);
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let object = A::new("a", S::default(), D::default(), Fields::default());
     let text = serde_json::to_string(&object).unwrap();
     assert!(text.contains("\"name\":{"), "{text}");

@@ -26,4 +26,4 @@ impl Reconciler for Maps {
     }
 }
 
-fn main() {}
+pub fn main() {}

@@ -58,7 +58,7 @@ struct Picks {
     small: Option<String>,
 }
 
-fn main() -> Result<()> {
+pub fn main() -> Result<()> {
     let pod = json!({
         "apiVersion": "v1", "kind": "Pod",
         "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7",

@@ -69,11 +69,14 @@ fn sites_of(_: &Cached<ConfigMap>) -> Vec<ObjectKey> {
 fn granted<C>()
 where
     C: Owns<Deployment> + Owns<Service> + Can<verbs::Get, Pod> + Can<verbs::List, Pod>,
-    C: Can<verbs::Watch, Deployment> + Can<verbs::Get, Secret> + Can<verbs::Get, ConfigMap> + Can<verbs::List, Website>,
+    C: Can<verbs::Watch, Deployment>
+        + Can<verbs::Get, Secret>
+        + Can<verbs::Get, ConfigMap>
+        + Can<verbs::List, Website>,
 {
 }
 
-fn main() {
+pub fn main() {
     granted::<Sites>();
     let index: Index<Website, String> = Website::BY_HOST;
     assert_eq!(index.name(), "by_host");

@@ -1,5 +1,5 @@
 //! What the way from the wire to a worker costs, step by step, each beside what it is built on or
-//! what it replaces. `cargo bench -p windlass --bench cache` ends with a table.
+//! what it replaces. `cargo bench -p windlass-bench --bench cache` ends with a table.
 //!
 //! Times are CPU time of the one thread that does it all, per object. `tests/instructions` counts the
 //! same paths in instructions, which noise does not reach; `tests/peers` measures them whole.

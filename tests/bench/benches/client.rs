@@ -1,5 +1,5 @@
 //! What the client costs beside what it is built on: a small GET beside hyper-util's client, watch
-//! frames beside memchr. `cargo bench -p windlass --bench client` ends with a table of ratios.
+//! frames beside memchr. `cargo bench -p windlass-bench --bench client` ends with a table of ratios.
 //!
 //! Times are the client thread's CPU time; the server runs on a thread of its own. Both clients send
 //! the same request with the same headers and read the whole answer.

@@ -1,0 +1,31 @@
+//! Programs that must compile, and what their derived code does.
+#![allow(dead_code, unreachable_pub, reason = "each is written as a program of its own")]
+
+#[path = "../pass/any_names.rs"]
+mod any_names;
+#[path = "../pass/grants.rs"]
+mod grants;
+#[path = "../pass/projection.rs"]
+mod projection;
+#[path = "../pass/website.rs"]
+mod website;
+
+#[test]
+fn types_and_fields_may_have_names_that_generated_code_uses() {
+    any_names::main().unwrap();
+}
+
+#[test]
+fn a_grant_permits_its_verbs_and_the_views_that_they_lead_to() {
+    grants::main();
+}
+
+#[test]
+fn a_projection_reads_fields_by_name_and_path() {
+    projection::main().unwrap();
+}
+
+#[test]
+fn the_documented_website_types_compile_and_run() {
+    website::main();
+}
