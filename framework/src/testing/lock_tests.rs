@@ -151,12 +151,17 @@ async fn l1_mechanism_34_every_lock_takes_a_first_record_and_updates_of_the_stor
         let late = ann.update(&first.version, record("ann", 0)).await.unwrap_err();
         assert_eq!(late.kind(), ErrorKind::Conflict, "{name}");
         assert_eq!(ann.get().await.unwrap(), Some(second), "{name}");
+        // Neither when it has seen the stored version meanwhile: what decided to write had not.
+        let late = ann.update(&first.version, record("ann", 0)).await.unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::Conflict, "{name}");
         ann.record_event(format!("{name}: a note")).await.unwrap();
     }
     let events = cluster.client().namespace::<Event>(cluster.namespace()).list().await.unwrap();
     let about = |event: &Event| {
         let object = event.regarding.clone().unwrap();
         assert!(object.uid.is_some() && event.reason.as_deref() == Some("LeaderElection"));
+        assert_eq!(event.type_.as_deref(), Some("Normal"));
+        assert_eq!(event.reporting_instance.as_deref(), Some("ann"));
         format!("{}: {}", object.kind.unwrap(), event.note.as_deref().unwrap())
     };
     let mut notes: Vec<String> = events.items.iter().map(about).collect();

@@ -5,8 +5,8 @@ use super::*;
 /// The store in memory; it tells of changes, if the rights are there.
 #[derive(Debug)]
 pub(super) struct Followed {
-    handle: Handle,
-    is_allowed: bool,
+    pub(super) handle: Handle,
+    pub(super) is_allowed: bool,
 }
 
 impl ResourceLock for Followed {
@@ -152,4 +152,87 @@ async fn a_lease_that_is_free_over_and_over_is_asked_about_some_times_a_second_a
     assert!((20..=100).contains(&reads), "{reads} in ten seconds");
     bench.stop.cancel();
     assert!(waiting.await.unwrap());
+}
+
+/// Cannot be followed for long; notes when that was tried.
+#[derive(Debug)]
+struct Failing {
+    handle: Handle,
+    error: Option<ErrorKind>,
+    tells: bool,
+    tried: Mutex<Vec<Instant>>,
+}
+
+impl ResourceLock for Failing {
+    fn identity(&self) -> &str {
+        self.handle.identity()
+    }
+
+    fn describe(&self) -> String {
+        self.handle.describe()
+    }
+
+    fn get(&self) -> LockFuture<'_, Option<ObservedRecord>> {
+        self.handle.get()
+    }
+
+    fn create(&self, record: LeaderElectionRecord) -> LockFuture<'_, ObservedRecord> {
+        self.handle.create(record)
+    }
+
+    fn update(
+        &self,
+        version: &str,
+        record: LeaderElectionRecord,
+    ) -> LockFuture<'_, ObservedRecord> {
+        self.handle.update(version, record)
+    }
+
+    fn follow<'a>(&'a self, tell: LockListener<'a>) -> Option<LockFuture<'a, ()>> {
+        self.tried.lock().push(Instant::now());
+        Some(Box::pin(async move {
+            if self.tells {
+                tell(ObservedRecord::new(released(), "7"));
+            }
+            match self.error {
+                Some(kind) => Err(Error::new(kind, "as told")),
+                None => Ok(()),
+            }
+        }))
+    }
+
+    fn record_event(&self, note: String) -> LockFuture<'_, ()> {
+        self.handle.record_event(note)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_tells_nothing_is_followed_again_ever_more_seldom_and_hardly_without_rights() {
+    let rare = [2, 4, 8, 16, 30, 30, 30].as_slice();
+    for (error, tells, waits) in [
+        (None, false, rare),
+        (Some(ErrorKind::Server), false, rare),
+        (None, true, &[1, 1, 1]),
+        (Some(ErrorKind::Connect), true, &[1, 1, 1]),
+        (Some(ErrorKind::Forbidden), false, &[600, 600]),
+    ] {
+        let bench = Bench::new();
+        bench.foreign("other");
+        let handle = Handle { store: bench.store.clone(), identity: "a".to_owned() };
+        let lock = Arc::new(Failing { handle, error, tells, tried: Mutex::default() });
+        let seams = Seams { clock: Clock::simulated(Timestamp::UNIX_EPOCH), ..Seams::system() };
+        let news = super::super::news::News::of(lock.clone(), seams);
+        tokio::time::sleep(Duration::from_secs(1_800)).await;
+        drop(news);
+        let tried = lock.tried.lock().clone();
+        let gaps: Vec<f64> =
+            tried.windows(2).map(|pair| (pair[1] - pair[0]).as_secs_f64()).collect();
+        assert!(gaps.len() >= waits.len(), "{error:?} {tells}: {gaps:?}");
+        for (gap, wait) in gaps.iter().zip(waits) {
+            let wait = f64::from(*wait);
+            assert!((wait..=wait * 1.2 + 0.01).contains(gap), "{error:?} {tells}: {gaps:?}");
+        }
+        let spread = gaps.windows(2).any(|pair| (pair[0] - pair[1]).abs() > 0.01);
+        assert!(spread, "all processes would ask at once: {gaps:?}");
+    }
 }

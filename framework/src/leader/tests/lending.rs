@@ -218,3 +218,25 @@ async fn a_lender_takes_its_lease_back_when_the_asker_is_gone() {
     assert!(since.elapsed() >= Duration::from_secs(15), "{:?}", since.elapsed());
     assert!(since.elapsed() <= Duration::from_secs(23), "{:?}", since.elapsed());
 }
+
+/// Nobody else could have it first.
+#[tokio::test(start_paused = true)]
+async fn a_term_that_was_cut_is_followed_by_the_next_at_once_unless_its_lender_was_asked() {
+    for (lends, asks) in [(true, false), (false, true), (false, false)] {
+        let bench = Bench::new();
+        let operator = bench.follower("operator", LeaderElection::new("ops").lend(lends));
+        let term = operator.campaign(&bench.stop).await.unwrap();
+        if asks {
+            let asks = LeaderElectionRecord {
+                requested_by: Some("laptop".to_owned()),
+                ..bench.store.stored.lock().clone().unwrap().record
+            };
+            bench.store.put(asks);
+            seconds(3).await;
+        }
+        term.end(false).await;
+        let since = Instant::now();
+        let _term = operator.campaign(&bench.stop).await.unwrap();
+        assert!(since.elapsed() < Duration::from_secs(1), "{lends} {asks}: {:?}", since.elapsed());
+    }
+}

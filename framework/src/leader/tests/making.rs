@@ -80,12 +80,15 @@ async fn who_stops_during_the_wait_leaves_the_lock_to_expire_and_the_next_one_wa
     let stop = CancellationToken::new();
     let campaign = tokio::spawn({
         let stop = stop.clone();
+        let ann = ann.clone();
         async move { ann.campaign(&stop).await.is_none() }
     });
     tokio::time::sleep(5 * SECOND).await;
+    assert!(ann.leads_in().is_some());
     let asked = Instant::now();
     stop.cancel();
     assert!(campaign.await.unwrap());
+    assert_eq!(ann.leads_in(), None, "it will not");
     assert!(asked.elapsed() < SECOND, "a stop does not wait: {:?}", asked.elapsed());
     assert_eq!(bench.store.holder().as_deref(), Some("ann"), "not given back");
     let (_term, waited) = bench.led_after(&bob).await;

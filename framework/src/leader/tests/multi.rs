@@ -185,3 +185,13 @@ async fn l5_who_makes_a_missing_half_waits_for_who_may_have_held_it() {
         assert_eq!(pair.new.holder().as_deref(), Some("ann"));
     }
 }
+
+#[test]
+fn two_locks_are_followed_if_the_first_of_them_can_be() {
+    let store = Arc::new(Memory::default());
+    let handle = || Handle { store: store.clone(), identity: "ann".to_owned() };
+    let followed = || Arc::new(following::Followed { handle: handle(), is_allowed: true });
+    let deaf = || Arc::new(handle());
+    assert!(MultiLock::new(followed(), deaf()).follow(&|_| {}).is_some());
+    assert!(MultiLock::new(deaf(), followed()).follow(&|_| {}).is_none());
+}

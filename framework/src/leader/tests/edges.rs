@@ -1,0 +1,208 @@
+//! The election without I/O, at the very end of each of its waits.
+
+use super::super::machine::{Answer, Ask, Concern, Machine, Manners};
+use super::super::settings::JITTER;
+use super::super::written::Written;
+use super::*;
+
+struct Probe {
+    machine: Machine,
+    written: Written,
+    clock: Clock,
+}
+
+impl Probe {
+    fn new(manners: Manners) -> Self {
+        let (written, clock) = (Written::default(), Clock::simulated(Timestamp::UNIX_EPOCH));
+        let timing = LeaderElection::new("ops").timing;
+        let machine = Machine::new("ann".to_owned(), timing, written.clone()).with(manners);
+        Self { machine, written, clock }
+    }
+
+    /// What follows a read with that answer.
+    fn reads(&mut self, answer: Answer) -> Option<Ask> {
+        let (now, wall) = (self.clock.mark(), self.clock.wall());
+        assert_eq!(self.machine.attempt(&now, wall), Ask::Read);
+        self.machine.answered(&Ask::Read, answer, &now, &now, wall)
+    }
+
+    /// The write is stored as it is.
+    fn stores(&mut self, ask: &Ask) {
+        let (Ask::Create(record) | Ask::Replace { record, .. }) = ask else { panic!("{ask:?}") };
+        let (now, wall) = (self.clock.mark(), self.clock.wall());
+        let stored = ObservedRecord::new(record.clone(), "stored");
+        self.machine.answered(ask, Answer::Lease(stored), &now, &now, wall);
+    }
+}
+
+fn held_by(holder: &str) -> ObservedRecord {
+    let record = LeaderElectionRecord {
+        holder: Some(holder.to_owned()),
+        duration: Duration::from_secs(15),
+        ..LeaderElectionRecord::default()
+    };
+    ObservedRecord::new(record, "1")
+}
+
+const MILLI: Duration = Duration::from_millis(1);
+
+#[tokio::test(start_paused = true)]
+async fn the_lock_of_another_that_is_gone_is_made_again_after_one_retry_period() {
+    for (waits, makes) in [(2_000 * MILLI - MILLI, false), (2_000 * MILLI, true)] {
+        let mut probe = Probe::new(Manners::default());
+        assert_eq!(probe.reads(Answer::Lease(held_by("bob"))), None);
+        assert_eq!(probe.reads(Answer::Missing), None);
+        tokio::time::advance(waits).await;
+        let follows = probe.reads(Answer::Missing);
+        assert_eq!(matches!(follows, Some(Ask::Create(_))), makes, "{waits:?}: {follows:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lender_lets_the_asker_have_the_free_lock_first_for_two_of_its_waits() {
+    let turn = Duration::from_secs(2).mul_f64(2.0 * JITTER);
+    for (waits, takes) in [(turn - MILLI, false), (turn, true)] {
+        let mut probe = Probe::new(Manners { asks: false, lends: true });
+        let record = LeaderElectionRecord { requested_by: Some("bob".to_owned()), ..released() };
+        let free = ObservedRecord::new(record, "1");
+        assert_eq!(probe.reads(Answer::Lease(free.clone())), None);
+        tokio::time::advance(waits).await;
+        let follows = probe.reads(Answer::Lease(free));
+        assert_eq!(matches!(follows, Some(Ask::Replace { .. })), takes, "{waits:?}: {follows:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_knows_that_nobody_held_the_lock_knows_it_for_less_than_a_lease_duration() {
+    for (waits, leads) in [(15_000 * MILLI - MILLI, true), (15_000 * MILLI, false)] {
+        let mut probe = Probe::new(Manners::default());
+        probe.written.is_unheld_since(probe.clock.mark());
+        tokio::time::advance(waits).await;
+        let make = probe.reads(Answer::Missing).unwrap();
+        probe.stores(&make);
+        assert_eq!(probe.machine.held().is_some(), leads, "{waits:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_of_another_is_over_when_it_stood_for_the_longer_of_both_durations() {
+    for (waits, takes) in [(15_000 * MILLI - MILLI, false), (15_000 * MILLI, true)] {
+        let mut probe = Probe::new(Manners::default());
+        let mut brief = held_by("bob");
+        brief.record.duration = MILLI;
+        assert_eq!(probe.reads(Answer::Lease(brief.clone())), None);
+        tokio::time::advance(waits).await;
+        let follows = probe.reads(Answer::Lease(brief));
+        assert_eq!(matches!(follows, Some(Ask::Replace { .. })), takes, "{waits:?}: {follows:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_conflicts_in_an_attempt_leave_the_rest_to_the_next_one() {
+    let mut probe = Probe::new(Manners::default());
+    let free = ObservedRecord::new(released(), "1");
+    let take = probe.reads(Answer::Lease(free.clone())).unwrap();
+    assert_eq!(probe.answers(&take, Answer::Conflict), Some(Ask::Read));
+    let take = probe.answers(&Ask::Read, Answer::Lease(free)).unwrap();
+    assert_eq!(probe.answers(&take, Answer::Conflict), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_is_missing_again_is_not_waited_with() {
+    let mut probe = Probe::new(Manners::default());
+    let make = probe.reads(Answer::Missing).unwrap();
+    probe.stores(&make);
+    let wait = |probe: &Probe| probe.machine.wait_left(&probe.clock.mark());
+    assert_eq!(wait(&probe), Some(Duration::from_secs(15)));
+    assert!(matches!(probe.reads(Answer::Missing), Some(Ask::Create(_))));
+    assert_eq!(wait(&probe), None, "it is not there");
+}
+
+impl Probe {
+    fn answers(&mut self, ask: &Ask, answer: Answer) -> Option<Ask> {
+        let (now, wall) = (self.clock.mark(), self.clock.wall());
+        self.machine.answered(ask, answer, &now, &now, wall)
+    }
+
+    /// One that leads; the record as it is stored at version 5.
+    fn leading(manners: Manners) -> (Self, LeaderElectionRecord) {
+        let mut probe = Self::new(manners);
+        let free = ObservedRecord::new(released(), "4");
+        let take = probe.reads(Answer::Lease(free)).unwrap();
+        let Ask::Replace { record, .. } = take.clone() else { panic!("{take:?}") };
+        let stored = ObservedRecord::new(record.clone(), "5");
+        assert_eq!(probe.answers(&take, Answer::Lease(stored)), None);
+        assert!(probe.machine.held().is_some());
+        (probe, record)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_looks_at_what_may_end_its_term_and_at_nothing_else() {
+    let (probe, ours) = Probe::leading(Manners::default());
+    let concern = |record: &LeaderElectionRecord, version: &str| {
+        probe.machine.concern(&ObservedRecord::new(record.clone(), version))
+    };
+    let other = held_by("bob").record;
+    for (version, expected) in [
+        ("4", Concern::Nothing),
+        ("5", Concern::Nothing),
+        ("6", Concern::Over),
+        ("10", Concern::Over),
+        ("of another kind", Concern::Look),
+    ] {
+        assert_eq!(concern(&other, version), expected, "{version}");
+    }
+    for version in ["6", "of another kind"] {
+        assert_eq!(concern(&ours, version), Concern::Nothing, "{version}");
+        assert_eq!(concern(&released(), version), Concern::Look, "it is free: {version}");
+        assert_eq!(concern(&held_by("ann").record, version), Concern::Look, "a namesake");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_lender_looks_at_a_request_and_once() {
+    for (lends, by, expected) in [
+        (true, "bob", Concern::Look),
+        (true, "ann", Concern::Nothing),
+        (false, "bob", Concern::Nothing),
+    ] {
+        let (mut probe, ours) = Probe::leading(Manners { asks: false, lends });
+        let asked = LeaderElectionRecord { requested_by: Some(by.to_owned()), ..ours };
+        let told = |version| ObservedRecord::new(asked.clone(), version);
+        assert_eq!(probe.machine.concern(&told("6")), expected, "{lends} {by}");
+        assert!(!probe.machine.is_asked());
+        probe.machine.stale();
+        probe.reads(Answer::Lease(told("6")));
+        assert_eq!(probe.machine.is_asked(), lends && by == "bob", "{lends} {by}");
+        assert_eq!(probe.machine.concern(&told("7")), Concern::Nothing, "it knows");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_candidate_tries_at_once_when_it_is_told_of_a_free_lock_that_it_has_not_seen() {
+    let mut probe = Probe::new(Manners::default());
+    let free = |version| ObservedRecord::new(released(), version);
+    assert!(probe.machine.is_chance(&free("1")));
+    assert!(!probe.machine.is_chance(&held_by("bob")));
+    probe.reads(Answer::Lease(free("1")));
+    assert!(!probe.machine.is_chance(&free("1")), "it has had that one");
+    assert!(probe.machine.is_chance(&free("2")));
+    let held = ObservedRecord { version: "2".to_owned(), ..held_by("bob") };
+    assert!(!probe.machine.is_chance(&held));
+}
+
+#[test]
+fn the_last_sixteen_records_of_a_process_are_known_as_its_own() {
+    let written = Written::default();
+    let record = |number: i64| LeaderElectionRecord {
+        renewed: Some(Timestamp::from_second(number).unwrap()),
+        ..LeaderElectionRecord::default()
+    };
+    for number in 1..=17 {
+        written.add(&record(number), None);
+        let known = (1..=number).filter(|old| written.contains(&record(*old)));
+        assert_eq!(known.count(), usize::try_from(number.min(16)).unwrap());
+    }
+    assert!(!written.contains(&record(1)), "the oldest is forgotten");
+}
