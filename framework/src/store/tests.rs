@@ -12,6 +12,7 @@ mod memory;
 mod model;
 mod own;
 mod reads;
+mod unseen;
 
 fn core() -> Arc<Core> {
     Core::new(ResourceInfo::of::<ConfigMap>(), Clock::system())
