@@ -11,6 +11,8 @@ use crate::entropy::Entropy;
 use crate::metrics::{Metrics, names};
 use crate::workqueue::QueueSettings;
 
+mod turns;
+
 /// Does what the name of the key says, and counts.
 #[derive(Default)]
 struct Script {
@@ -18,6 +20,10 @@ struct Script {
     now: Mutex<(usize, usize)>,
     gate: Option<Semaphore>,
     told: Mutex<Vec<String>>,
+    /// Which attempt each turn was.
+    attempts: Mutex<Vec<u32>>,
+    /// What is said of every key.
+    left: Mutex<Option<Concluded>>,
 }
 
 impl Script {
@@ -78,12 +84,13 @@ impl Step for Script {
                 now.1 = now.1.max(now.0);
             }
             let _leave = Leave(self);
+            self.attempts.lock().push(turn.attempt);
             self.play(name, &turn).await
         })
     }
 
     fn left_by_us(&self, _: &ObjectKey) -> Option<Concluded> {
-        None
+        *self.left.lock()
     }
 
     fn concluded(&self, _: &ObjectKey, _: Concluded) {}
