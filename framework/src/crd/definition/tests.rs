@@ -221,6 +221,10 @@ struct RuledSpec {
     name: String,
     range: Range,
     optional: Option<Range>,
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.max < 9" }]))]
+    narrow: Range,
+    #[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.max < 9" }]))]
+    optional_and_narrow: Option<Range>,
     #[schemars(extend("x-kubernetes-validations" = [{ "rule": "size(self) < 5" }]))]
     list: Vec<Range>,
     map: std::collections::BTreeMap<String, Range>,
@@ -276,6 +280,11 @@ fn rules_on_fields_on_types_and_on_the_roots_of_spec_and_status_are_in_the_defin
     for place in ["range", "optional", "list/items", "map/additionalProperties"] {
         assert_eq!(rules(&format!("{spec}/{place}")), [in_order], "{place}");
         assert_eq!(rules(&format!("{spec}/{place}/properties/min")), ["self >= 0"], "{place}");
+    }
+    for place in ["narrow", "optional_and_narrow"] {
+        let mut both = rules(&format!("{spec}/{place}"));
+        both.sort();
+        assert_eq!(both, ["self.max < 9", in_order], "of the field and of its type: {place}");
     }
     assert_eq!(rules(&format!("{spec}/list")), ["size(self) < 5"]);
     assert_eq!(rules(&format!("{spec}/nested")), ["flattened"]);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::lower::{Lower, Node};
+use super::union::RULES;
 
 /// Does it allow anything?
 pub(super) fn is_any(node: &Node) -> bool {
@@ -25,18 +26,21 @@ pub(super) fn merge(lower: &mut Lower<'_>, node: &mut Node, other: Node, flatten
                     properties(lower, mine, theirs, flattened);
                 }
             }
-            ("required" | "allOf", Some(Value::Array(mine))) => {
-                if let Value::Array(theirs) = value {
-                    let new: Vec<_> = theirs.into_iter().filter(|it| !mine.contains(it)).collect();
-                    mine.extend(new);
-                }
-            }
+            ("required" | "allOf" | RULES, Some(mine)) => append(mine, value),
             ("type", Some(mine)) if *mine != value => lower.fault(&format!(
                 "it must be of type {mine} and of type {value} at once; use one of them"
             )),
             // What stands on the field itself wins over what stands on its type.
             _ => {}
         }
+    }
+}
+
+/// Adds the elements that a list does not have: both lists hold.
+pub(super) fn append(mine: &mut Value, theirs: Value) {
+    if let (Value::Array(mine), Value::Array(theirs)) = (mine, theirs) {
+        let new: Vec<_> = theirs.into_iter().filter(|it| !mine.contains(it)).collect();
+        mine.extend(new);
     }
 }
 

@@ -3,6 +3,7 @@
 mod defaults;
 mod lower;
 mod merge;
+mod rules;
 mod union;
 
 use schemars::generate::SchemaSettings;
@@ -41,8 +42,11 @@ pub(super) fn field_schema(
     faults: &mut Faults,
 ) -> Map<String, Value> {
     let mut generator = settings().into_generator();
-    let raw = schema(&mut generator).to_value();
+    let mut raw = schema(&mut generator).to_value();
     let definitions = generator.take_definitions(false);
+    let mut by_name = settings().with(|it| it.inline_subschemas = false).into_generator();
+    let named = schema(&mut by_name).to_value();
+    rules::restore(&mut raw, &named, &by_name.take_definitions(false));
     let mut lower = Lower::new(&definitions, faults);
     if !name.is_empty() {
         lower.enter(name);

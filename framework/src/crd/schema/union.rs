@@ -32,7 +32,7 @@ const CHECKS: &[&str] = &[
 ];
 
 /// CEL rules.
-const RULES: &str = "x-kubernetes-validations";
+pub(super) const RULES: &str = "x-kubernetes-validations";
 
 impl Lower<'_> {
     /// The structural form of `branches`, of which one (or any) holds, beside `node`.

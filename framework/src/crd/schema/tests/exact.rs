@@ -85,6 +85,15 @@ enum SameRule {
     Other(Sized),
 }
 
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(extend("x-kubernetes-validations" = [{ "rule": "self.size < 9" }]))]
+#[allow(dead_code)]
+enum RuledTwice {
+    One(Sized),
+    Other(Sized),
+}
+
 #[test]
 fn a_rule_of_all_alternatives_is_kept_and_one_that_is_lost_is_warned_of() {
     let lost = "is lost, since an API server has rules for the whole field only";
@@ -95,6 +104,8 @@ fn a_rule_of_all_alternatives_is_kept_and_one_that_is_lost_is_warned_of() {
     );
     assert_eq!(schema::<SameRule>()["x-kubernetes-validations"][0]["rule"], "self.size > 0");
     assert!(warnings::<SameRule>().is_empty(), "{:?}", warnings::<SameRule>());
+    let both = json!([{ "rule": "self.size < 9" }, { "rule": "self.size > 0" }]);
+    assert_eq!(schema::<RuledTwice>()["x-kubernetes-validations"], both);
     assert!(warnings::<Source>().is_empty());
 }
 
