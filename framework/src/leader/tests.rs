@@ -20,6 +20,7 @@ mod callbacks;
 mod doubts;
 mod edges;
 mod ending;
+mod environment;
 mod following;
 mod lending;
 mod making;

@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 use super::*;
 use crate::api::Patch;
 use crate::error::ErrorKind;
-use crate::leader::{Elector, LEADER_ANNOTATION, LeaderElection, LeaderElectionRecord, LockKind};
+use crate::leader::{
+    Elector, LEADER_ANNOTATION, LeaderElection, LeaderElectionRecord, LockKind, ObservedRecord,
+};
 use crate::resource::ResourceExt;
 
 const NEVER: &str = "9999-12-31T23:59:59.999999Z";
@@ -176,6 +178,36 @@ async fn l1_mechanism_34_every_lock_takes_a_first_record_and_updates_of_the_stor
         "Lease: leases: a note",
     ];
     assert_eq!(notes, expected);
+}
+
+#[tokio::test]
+async fn a_lease_tells_of_its_own_changes_and_of_its_deletion_as_of_a_free_lock() {
+    let cluster = TestCluster::start().await;
+    let make = |name| LockKind::Leases.lock(&cluster.client(), cluster.namespace(), name, "ann");
+    let (lock, other) = (make("ops"), make("other"));
+    let record = |transitions| LeaderElectionRecord {
+        holder: Some("ann".to_owned()),
+        transitions,
+        ..LeaderElectionRecord::default()
+    };
+    let first = lock.create(record(0)).await.unwrap();
+    other.create(record(7)).await.unwrap();
+    let (told, mut heard) = tokio::sync::mpsc::channel(8);
+    let tell = move |record: ObservedRecord| told.try_send(record).unwrap();
+    let script = async {
+        assert_eq!(heard.recv().await.unwrap(), first);
+        let second = lock.update(&first.version, record(1)).await.unwrap();
+        assert_eq!(heard.recv().await.unwrap(), second);
+        let leases = cluster.client().namespace::<Lease>(cluster.namespace());
+        leases.delete("ops").await.unwrap();
+        let gone = heard.recv().await.unwrap();
+        assert_eq!(gone.record, LeaderElectionRecord::default());
+        assert_ne!(gone.version, second.version);
+    };
+    tokio::select! {
+        ended = lock.follow(&tell).expect("a Lease can be watched") => panic!("{ended:?}"),
+        () = script => {}
+    }
 }
 
 /// Writes a time of renewal that jiff cannot hold, or that is none.

@@ -206,3 +206,17 @@ fn the_last_sixteen_records_of_a_process_are_known_as_its_own() {
     }
     assert!(!written.contains(&record(1)), "the oldest is forgotten");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_changes_the_times_of_a_record_ends_no_wait_of_its_writer() {
+    let mut probe = Probe::new(Manners::default());
+    let make = probe.reads(Answer::Missing).unwrap();
+    let Ask::Create(record) = make.clone() else { panic!("{make:?}") };
+    let renewed = Some(Timestamp::from_second(7).unwrap());
+    let stored = ObservedRecord::new(LeaderElectionRecord { renewed, ..record }, "1");
+    assert_eq!(probe.answers(&make, Answer::Lease(stored.clone())), None);
+    assert!(probe.machine.held().is_none());
+    let wait = probe.machine.wait_left(&probe.clock.mark());
+    assert_eq!(wait, Some(Duration::from_secs(15)));
+    assert!(matches!(probe.reads(Answer::Lease(stored)), Some(Ask::Replace { .. })));
+}

@@ -195,3 +195,23 @@ fn two_locks_are_followed_if_the_first_of_them_can_be() {
     assert!(MultiLock::new(followed(), deaf()).follow(&|_| {}).is_some());
     assert!(MultiLock::new(deaf(), followed()).follow(&|_| {}).is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_refused_is_written_first_and_the_other_left_alone_meanwhile() {
+    for refuses_new in [true, false] {
+        let pair = Pair::new();
+        pair.old.put(released());
+        pair.new.put(released());
+        let (sick, sound) =
+            if refuses_new { (&pair.new, &pair.old) } else { (&pair.old, &pair.new) };
+        sick.refuses.store(true, Ordering::Relaxed);
+        let lock = pair.lock("ann");
+        let mut versions = Vec::new();
+        for _ in 0..3 {
+            let seen = lock.get().await.unwrap().unwrap();
+            assert!(lock.update(&seen.version, foreign("ann", 1)).await.is_err());
+            versions.push(sound.stored.lock().as_ref().unwrap().version.clone());
+        }
+        assert!(versions.iter().all(|version| *version == versions[0]), "{versions:?}");
+    }
+}

@@ -28,7 +28,7 @@ impl RateLimiter for Exhausted {
 
 /// Counts the requests that come so far as to need a connection.
 #[derive(Debug, Default)]
-struct Counted(AtomicU32);
+pub(super) struct Counted(AtomicU32);
 
 impl Connect for Counted {
     fn connect(&self) -> Pin<Box<dyn Future<Output = io::Result<BoxIo>> + Send + '_>> {

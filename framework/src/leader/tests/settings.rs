@@ -130,3 +130,19 @@ fn a_fence_needs_a_lease_to_read() {
     }
     assert!(LeaderElection::new("ops").resource_lock(LockKind::ConfigMaps).check().is_ok());
 }
+
+#[test]
+fn mechanism_36_locks_are_chosen_by_client_gos_names() {
+    use crate::leader::LockKind;
+    for (name, kind) in [
+        ("leases", LockKind::Leases),
+        ("configmaps", LockKind::ConfigMaps),
+        ("endpoints", LockKind::Endpoints),
+        ("configmapsleases", LockKind::ConfigMapsLeases),
+        ("endpointsleases", LockKind::EndpointsLeases),
+    ] {
+        assert_eq!(name.parse::<LockKind>().unwrap(), kind);
+    }
+    let error = "secrets".parse::<LockKind>().unwrap_err().to_string();
+    assert!(error.contains("no resource lock \"secrets\"; the locks are leases, "), "{error}");
+}
