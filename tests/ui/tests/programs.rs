@@ -1,5 +1,10 @@
 //! Programs that must compile, and what their derived code does.
-#![allow(dead_code, unreachable_pub, reason = "each is written as a program of its own")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each is written as a program of its own"
+)]
 
 #[path = "../pass/any_names.rs"]
 mod any_names;
