@@ -7,6 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::escape::escaped;
 use super::logging;
 use super::sample::Sample;
 use super::tree::Forest;
@@ -254,9 +255,9 @@ fn why_not(object: &DynamicObject) -> String {
         None => "it has no condition Ready; look at the log above".to_owned(),
         Some(ready) => format!(
             "Ready is {}, {}: {}",
-            ready["status"].as_str().unwrap_or("?"),
-            ready["reason"].as_str().unwrap_or("without a reason"),
-            ready["message"].as_str().unwrap_or_default()
+            escaped(ready["status"].as_str().unwrap_or("?")),
+            escaped(ready["reason"].as_str().unwrap_or("without a reason")),
+            escaped(ready["message"].as_str().unwrap_or_default())
         ),
     }
 }

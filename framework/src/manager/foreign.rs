@@ -4,7 +4,8 @@
 //! that this program does not know. Applied over it, the versions would be gone, and the API server would
 //! prune the fields from each object at its next write: nothing would say so, and nothing would bring them
 //! back. So what is stored is compared with what would be written, by the rules of the API server's own
-//! pruning. What only becomes stricter (`required`, patterns, bounds) loses nothing that is stored.
+//! pruning. What only becomes stricter or
+//! looser (`required`, patterns, bounds, rules) loses nothing that is stored; of dropped rules and defaults the log tells.
 
 use std::fmt::Write;
 
@@ -58,6 +59,44 @@ pub(super) fn lost(
         }
     }
     losses
+}
+
+/// What `stored` refuses or fills in and `own` does not: rules of CEL and defaults, by their paths. No object loses
+/// anything with them, but what they kept out comes in.
+pub(super) fn loosened(
+    own: &CustomResourceDefinition,
+    stored: &CustomResourceDefinition,
+) -> Vec<String> {
+    let of = |definition: &CustomResourceDefinition| {
+        let versions = serde_json::to_value(&definition.spec.versions).unwrap_or_default();
+        let mut found = Vec::new();
+        for version in list(&versions) {
+            let schema = &version["schema"]["openAPIV3Schema"];
+            conditions(schema, text(&version["name"]), "", &mut found);
+        }
+        found
+    };
+    let own = of(own);
+    of(stored).into_iter().filter(|condition| !own.contains(condition)).collect()
+}
+
+/// The rules and defaults at `path` of a version and below it, in words.
+fn conditions(schema: &Value, version: &str, path: &str, found: &mut Vec<String>) {
+    let at = if path.is_empty() { "the object" } else { path };
+    for rule in list(&schema["x-kubernetes-validations"]) {
+        found.push(format!("the rule {:?} on {at} of {version}", text(&rule["rule"])));
+    }
+    if !schema["default"].is_null() {
+        found.push(format!("the default of {at} of {version}"));
+    }
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
+        conditions(field, version, &format!("{path}.{name}"), found);
+    }
+    for (key, step) in [("items", "[]"), ("additionalProperties", ".*")] {
+        if schema[key].is_object() {
+            conditions(&schema[key], version, &format!("{path}{step}"), found);
+        }
+    }
 }
 
 /// Properties of `own`'s versions that `stored` does not keep: written, they would be pruned.

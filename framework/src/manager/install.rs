@@ -233,7 +233,11 @@ async fn make_right(
             // What is replaced is what was compared.
             let mut own = definition.clone();
             own.metadata.resource_version.clone_from(&stored.metadata.resource_version);
-            Ok((api.apply(name, &own).force().await?, None))
+            let written = api.apply(name, &own).force().await?;
+            if is_of_others(client, definition, &stored) {
+                say_what_went(definition, &stored);
+            }
+            Ok((written, None))
         }
     }
 }
@@ -257,12 +261,40 @@ fn plan(
     if is_newer(stored, own) || is_same(own, stored) {
         return Plan::Keep(None);
     }
-    let is_unmarked = version_of(own).is_some() && version_of(stored).is_none();
-    if force || !(is_unmarked || foreign::is_managed_by_others(stored, client.manager())) {
+    if force || !is_of_others(client, own, stored) {
         return Plan::Write;
     }
     let losses = foreign::lost(own, stored);
     if losses.is_empty() { Plan::Write } else { objection(own, stored, &losses) }
+}
+
+/// Did somebody else make the stored definition, or change it?
+fn is_of_others(
+    client: &Client,
+    own: &CustomResourceDefinition,
+    stored: &CustomResourceDefinition,
+) -> bool {
+    let is_unmarked = version_of(own).is_some() && version_of(stored).is_none();
+    is_unmarked || foreign::is_managed_by_others(stored, client.manager())
+}
+
+/// The log names what a replaced definition had of others: by force whatever it was, otherwise rules and defaults.
+fn say_what_went(own: &CustomResourceDefinition, stored: &CustomResourceDefinition) {
+    let (lost, loosened) = (foreign::lost(own, stored), foreign::loosened(own, stored));
+    let all: Vec<String> = lost.into_iter().chain(loosened).collect();
+    let name = own.name();
+    if all.is_empty() {
+        info!(
+            definition = name,
+            "the definition that others manage too is replaced by this program's"
+        );
+    } else {
+        let went = foreign::named(&all);
+        warn!(
+            definition = name,
+            "the definition that others manage too is replaced by this program's, which has not: {went}"
+        );
+    }
 }
 
 /// The stored definition stays, because of `losses`; refused where the program cannot work by it.

@@ -129,6 +129,8 @@ struct Apply<'a, C: Reconciler, K> {
 impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
     async fn run(mut self) -> Result<K, Error> {
         let (cx, key) = (self.cx, &self.child.1);
+        // Was a child of ours there? That it is not there any more may be garbage collection's work.
+        let mut was_ours = false;
         let mut there = match cx.cached::<K>(key) {
             Some(cached) if cx.controls(&cached) => match self.unchanged(&cached) {
                 Some(child) => return Ok(child),
@@ -139,6 +141,7 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
             },
             // It was there, and is not shown: the cache is limited to other objects, or behind.
             None if cx.reach.memory.applied.knows(&cx.key, &self.child) => {
+                was_ours = true;
                 match self.api().get_opt(key.name()).await? {
                     Some(live) if self.is_ours(&live) && self.stands(&live) => return Ok(live),
                     live => self.place(live),
@@ -148,9 +151,14 @@ impl<C: Reconciler, K: Whole> Apply<'_, C, K> {
         };
         let mut refused = None;
         for _ in 0..TRIES {
+            was_ours |= matches!(there, There::Ours(_));
             let upon = match (there, refused.take()) {
                 (There::Ours(version), _) => Some(version),
                 (There::Other(live), Some(error)) => self.take_over(*live, error).await?,
+                (There::Nothing, _) if was_ours => {
+                    cx.ensure_alive(&self.what()).await?;
+                    None
+                }
                 (There::Nothing | There::Other(_), _) => {
                     cx.before_making(&self.what()).await?;
                     None

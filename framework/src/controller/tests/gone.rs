@@ -31,6 +31,42 @@ async fn the_children_of_a_deleted_object_are_not_made_again() {
     running.stop().await;
 }
 
+/// Gives its child another content each time, every second.
+#[derive(Clone, Default)]
+struct Counting(Arc<AtomicU32>);
+
+impl Owns<ConfigMap> for Counting {}
+
+impl Reconciler for Counting {
+    type Object = Site;
+
+    async fn reconcile(&self, site: &Site, cx: &Context<Self>) -> Result<Action> {
+        let count = self.0.fetch_add(1, Ordering::SeqCst);
+        cx.apply_owned(child(site.name(), &count.to_string())).await?;
+        Ok(Action::requeue_after(Duration::from_secs(1)))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_child_of_a_deleted_object_is_not_made_again_while_the_cache_shows_neither_end() {
+    let (world, counting) = (World::start().await, Counting::default());
+    let running = world.run(Wiring::<Counting>::new().build(counting.clone())).await;
+    world.create("home", "a").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    world.server.faults().pause_watches("sites");
+    world.server.faults().pause_watches("configmaps");
+    world.sites().delete("home").await.expect("deleted");
+    let (runs, _) = (counting.0.load(Ordering::SeqCst), world.server.clear_requests());
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert!(counting.0.load(Ordering::SeqCst) > runs, "it was reconciled meanwhile");
+    let created: Vec<_> = world.server.requests();
+    let created: Vec<_> = created.iter().filter(|request| request.code == 201).collect();
+    assert!(created.is_empty(), "{created:?}");
+    assert_eq!(world.counted(&names::RECONCILE_ERRORS), 0);
+    world.server.faults().clear();
+    running.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_child_that_somebody_deleted_is_made_again_at_once() {
     let (world, sites) = (World::start().await, Sites::default());

@@ -49,6 +49,31 @@ fn widens(own: &Value, stored: &Value, losses: &[&str]) {
 }
 
 #[test]
+fn rules_and_defaults_that_only_the_stored_schema_has_are_named_and_no_loss() {
+    let rule = json!([{ "rule": "self.host != 'a'" }]);
+    let stored = json!({
+        "type": "object",
+        "x-kubernetes-validations": rule,
+        "properties": {
+            "host": { "type": "string" },
+            "ports": { "type": "array", "items": { "type": "integer", "default": 80 } },
+        },
+    });
+    let own = object(json!({
+        "host": { "type": "string" },
+        "ports": { "type": "array", "items": { "type": "integer" } },
+    }));
+    assert_eq!(lost_of(&own, &stored), [""; 0]);
+    let [own, stored] = [own, stored].map(|spec| read(&definition(&spec)));
+    assert_eq!(
+        loosened(&own, &stored),
+        [r#"the rule "self.host != 'a'" on .spec of v1"#, "the default of .spec.ports[] of v1"]
+    );
+    assert_eq!(loosened(&stored, &own), [""; 0]);
+    assert_eq!(loosened(&stored, &stored), [""; 0]);
+}
+
+#[test]
 fn a_property_that_only_the_stored_schema_has_is_named_by_its_path() {
     let text = json!({ "type": "string" });
     widens(
