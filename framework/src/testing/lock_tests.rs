@@ -1,6 +1,8 @@
 //! The kinds of locks against an API server: the embedded one, or the real one with
 //! `WINDLASS_TEST_SERVER=real`.
 
+use std::time::Duration;
+
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, Endpoints};
 use k8s_openapi::api::events::v1::Event;
@@ -133,7 +135,7 @@ async fn l1_mechanism_34_every_lock_takes_a_first_record_and_updates_of_the_stor
         assert_eq!(ann.get().await.unwrap(), None);
         let record = |who: &str, transitions| LeaderElectionRecord {
             holder: Some(who.to_owned()),
-            duration: std::time::Duration::from_secs(15),
+            duration: Duration::from_secs(15),
             acquired: Some(Timestamp::from_second(1_700_000_000).unwrap()),
             renewed: Some(Timestamp::from_second(1_700_000_009).unwrap()),
             transitions,
@@ -187,6 +189,8 @@ async fn a_lease_tells_of_its_own_changes_and_of_its_deletion_as_of_a_free_lock(
     let (lock, other) = (make("ops"), make("other"));
     let record = |transitions| LeaderElectionRecord {
         holder: Some("ann".to_owned()),
+        // A real API server refuses zero.
+        duration: Duration::from_secs(15),
         transitions,
         ..LeaderElectionRecord::default()
     };
@@ -247,7 +251,7 @@ async fn d10_a_time_of_renewal_that_never_comes_or_is_none_stops_no_election() {
         let spoilt = renew_time(&cluster, kind).await;
         let mut looks = 0;
         while renew_time(&cluster, kind).await == spoilt && looks < 100 {
-            clock.sleep(std::time::Duration::from_millis(100)).await;
+            clock.sleep(Duration::from_millis(100)).await;
             looks += 1;
         }
         assert!(looks < 100, "{kind:?}: it is not renewed any more");
