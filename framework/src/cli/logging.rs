@@ -47,7 +47,7 @@ pub(super) fn start(options: &Options, in_detail: bool) {
     let _ = subscriber(filter, style, std::io::stderr).try_init();
 }
 
-/// What a line looks like.
+/// The form of a line.
 #[derive(Clone, Copy, Debug)]
 enum Style {
     ForPeople { colours: bool },

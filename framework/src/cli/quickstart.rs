@@ -13,7 +13,7 @@ use crate::error::{Error, ErrorKind};
 use crate::local::LocalCluster;
 use crate::manager::{Manager, Running, first_signal, insist, install_all};
 
-/// What the program brings along: objects, and definitions that the operator does not install.
+/// Parts of the program: sample objects, and definitions that the operator does not install.
 pub(super) type Luggage = (Vec<Sample>, Vec<CustomResourceDefinition>);
 
 /// Runs the operator that `build` makes on a cluster of its own.

@@ -61,7 +61,7 @@ pub(super) fn lost(
     losses
 }
 
-/// What `stored` refuses or fills in and `own` does not: rules of CEL and defaults, by their paths. No object loses
+/// Rules of CEL and defaults that `stored` has and `own` has not, by their paths. No object loses
 /// anything with them, but what they kept out comes in.
 pub(super) fn loosened(
     own: &CustomResourceDefinition,

@@ -110,7 +110,7 @@ impl de::Error for Fault {
 #[derive(Clone, Copy)]
 pub(crate) struct Node<'de>(pub(crate) &'de Value);
 
-/// What a type is shown: a value that it is to decode, or a place on a path that it is asked about.
+/// The thing that a type is shown: a value that it is to decode, or a place on a path that it is asked about.
 #[derive(Clone, Copy)]
 pub(crate) enum Ask<'de> {
     Value(Node<'de>),

@@ -11,14 +11,14 @@ use tracing_subscriber::fmt::format::Writer;
 
 use crate::cli::escape::escaped;
 
-/// What a person who watches need not see.
+/// Fields that are left out for a person who watches.
 const FOR_MACHINES: [&str; 5] = ["reconcile_id", "path", "verb", "attempts", "code"];
 /// Stands before the reasons in the fields of a reconcile's span, which are shown with its end only.
 pub(super) const REASONS: &str = "  because: ";
 
 /// Everything that a line says.
 pub(super) struct ForFiles;
-/// What people read on a terminal: a reconcile's span is the controller and the object.
+/// A line for a terminal: a reconcile's span is the controller and the object.
 pub(super) struct ForScreens;
 
 impl<'w> FormatFields<'w> for ForFiles {
@@ -79,7 +79,7 @@ impl Visit for Fields {
     }
 }
 
-/// What `Debug` says of a value, as a person would; `None` for a value that is not there.
+/// The text of a value's `Debug` for people; `None` for a value that is not there.
 fn tidy(text: &str) -> Option<Cow<'_, str>> {
     if text == "None" {
         return None;

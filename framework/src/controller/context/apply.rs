@@ -98,7 +98,7 @@ impl<'a, C: Reconciler, K: Whole> IntoFuture for ApplyOwned<'a, C, K> {
     }
 }
 
-/// What stands in the place of the child.
+/// The object in the place of the child.
 enum There<K> {
     Nothing,
     Ours(Version),

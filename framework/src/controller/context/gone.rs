@@ -9,7 +9,7 @@ use crate::controller::{Context, Failure, Reconciler};
 use crate::error::{Error, ErrorKind};
 use crate::resource::ResourceExt;
 
-/// What a consistent read says of the object.
+/// The state of the object by a consistent read.
 enum Life {
     Alive,
     Terminating,

@@ -1,4 +1,4 @@
-//! What the environment says about a process' name and namespace. It belongs to the whole process, so each test
+//! Name and namespace of a process by its environment. The environment belongs to the whole process, so each test
 //! runs itself in another one.
 
 use std::process::Command;
