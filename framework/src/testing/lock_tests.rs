@@ -209,6 +209,7 @@ async fn a_lease_tells_of_its_own_changes_and_of_its_deletion_as_of_a_free_lock(
         assert_ne!(gone.version, second.version);
     };
     tokio::select! {
+        biased;
         ended = lock.follow(&tell).expect("a Lease can be watched") => panic!("{ended:?}"),
         () = script => {}
     }
