@@ -15,6 +15,8 @@ use windlass::prelude::*;
 #[derive(CustomResource, Clone, Debug)]
 #[resource(group = "example.dev", version = "v1", namespaced, short = "ws")]
 #[resource(column(name = "Host", path = ".spec.host"))]
+#[resource(column(name = "Ready", path = ".status.conditions[?(@.type==\"Ready\")].status"))]
+#[resource(column(name = "Age", path = ".metadata.creationTimestamp"))]
 #[index(by_host = spec.host)]
 pub struct Website {
     metadata: ObjectMeta,

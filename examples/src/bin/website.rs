@@ -83,7 +83,10 @@ pub fn operator(client: Client) -> Manager {
 
 fn main() -> ExitCode {
     let spec = WebsiteSpec { host: "home.example".to_owned(), replicas: 2 };
-    windlass::cli::App::new(operator).sample(Website::new("home", spec)).main()
+    windlass::cli::App::new(operator)
+        .package(windlass::package!())
+        .sample(Website::new("home", spec))
+        .main()
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub(crate) enum Seen<K> {
 pub(crate) struct Follow<K> {
     api: Api<K>,
     name: String,
-    /// What is watched from; `None` when a list has to tell.
+    /// The version to watch from; `None` until a list shows one.
     version: Option<String>,
     watch: Option<WatchStream<K>>,
     failures: u32,
@@ -62,7 +62,11 @@ impl<K: Resource> Follow<K> {
             };
             match step {
                 Ok(Some(seen)) => {
-                    (self.failures, self.trouble) = (0, None);
+                    self.trouble = None;
+                    // Not after a list: where each watch ends at once, every pause would be the first.
+                    if self.watch.is_some() {
+                        self.failures = 0;
+                    }
                     return Ok(seen);
                 }
                 Ok(None) => {}
@@ -124,13 +128,12 @@ impl<K: Resource> Follow<K> {
 
     /// Waits before the next try; gives an error back that will not pass.
     async fn wait_out(&mut self, error: Error) -> Result<(), Error> {
-        self.watch = None;
+        // A list is next, not a watch from the old version: where the server's store was set back
+        // meanwhile, such a watch would be silent for ever. One object costs as much either way.
+        (self.watch, self.version) = (None, None);
         let passes = match error.kind() {
-            ErrorKind::Expired => {
-                self.version = None;
-                true
-            }
-            ErrorKind::TooManyRequests
+            ErrorKind::Expired
+            | ErrorKind::TooManyRequests
             | ErrorKind::Timeout
             | ErrorKind::Connect
             | ErrorKind::Transport => true,

@@ -61,8 +61,8 @@ impl<K: Resource> Api<K> {
     /// Waits until the object fulfils `condition`, for at most `timeout`; the object as it was then.
     /// An object that is not there yet is waited for. Needs the verbs `list` and `watch`.
     ///
-    /// It lists and then watches from that version; a watch that ends, breaks, falls silent or
-    /// expires is begun again.
+    /// It lists and then watches from that version; after a watch that ends, breaks, falls silent or
+    /// expires it does so again. So it also sees a server whose store was set back.
     ///
     /// ```no_run
     /// # use std::time::Duration;

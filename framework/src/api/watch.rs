@@ -2,6 +2,7 @@
 //! this: they list, too, and decode late.
 
 mod resume;
+mod rollback;
 
 use std::fmt;
 use std::future::IntoFuture;

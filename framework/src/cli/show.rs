@@ -293,4 +293,18 @@ mod tests {
         }
         assert_eq!(looks, 4, "in ten seconds");
     }
+
+    /// A status is written by whoever may write it.
+    #[test]
+    fn the_reason_why_a_sample_is_not_ready_is_one_line_that_steers_no_terminal() {
+        let ready = serde_json::json!({
+            "type": "Ready", "status": "False\n", "reason": "\u{1b}]0;owned\u{7}", "message": "a\r2026 ERROR",
+        });
+        let object = serde_json::json!({
+            "metadata": { "name": "home" }, "status": { "conditions": [ready] },
+        });
+        let object: DynamicObject = serde_json::from_value(object).unwrap();
+        let text = r"Ready is False\n, \u{1b}]0;owned\u{7}: a\r2026 ERROR";
+        assert_eq!(why_not(&object), text);
+    }
 }

@@ -102,6 +102,9 @@ async fn b8_g_c2_a_cache_equals_the_server_within_a_minute_after_etcd_was_restor
     let scene = Scene::new().await;
     let newest = scene.api.list().await.unwrap().resource_version;
     assert_eq!(scene.shown().len(), 56);
+    let mut resuming = scene.api.watch().resource_version(&newest).resuming();
+    let nothing = Clock::system().within(Duration::from_secs(1), resuming.next()).await;
+    assert!(nothing.is_none(), "nothing has changed since: {nothing:?}");
     scene.server.kill().await;
     scene.server.restore();
     scene.server.start_again().await;
@@ -109,6 +112,10 @@ async fn b8_g_c2_a_cache_equals_the_server_within_a_minute_after_etcd_was_restor
     let mut watch = scene.api.watch().resource_version(&newest).await.unwrap();
     let event = Clock::system().within(Duration::from_secs(3), watch.next()).await;
     assert!(event.is_none(), "the server says something: {event:?}");
+
+    let ended = Clock::system().within(Duration::from_secs(60), resuming.next()).await;
+    let error = ended.flatten().expect("it ends").expect_err("there is no event");
+    assert!(error.is_expired() && error.to_string().contains("set back"), "{error}");
 
     scene.catches_up("the cache shows what was restored").await;
     assert_eq!(scene.shown().len(), 10);

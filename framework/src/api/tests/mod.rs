@@ -32,6 +32,8 @@ use crate::seams::Seams;
 /// Answers every request with the next body (the last one again and again), and remembers requests.
 #[derive(Debug, Default)]
 struct Echo {
+    /// The answer to every request but a watch, once it is set; the others take turns for watches then.
+    listed: Mutex<Option<String>>,
     answers: Mutex<Vec<(u16, String)>>,
     seen: Mutex<Vec<(String, String, Value)>>,
     accepted: Mutex<Vec<String>>,
@@ -46,6 +48,12 @@ impl Echo {
         let mut answers = answers.to_vec();
         answers.reverse();
         Arc::new(Self { answers: Mutex::new(answers), ..Self::default() })
+    }
+
+    /// Answers every request but a watch with `list`.
+    fn listing(self: Arc<Self>, list: &Value) -> Arc<Self> {
+        *self.listed.lock() = Some(list.to_string());
+        self
     }
 
     /// Method and target of each request, content type, body.
@@ -77,6 +85,10 @@ impl Echo {
             kind.unwrap_or_default(),
             serde_json::from_slice(&body).unwrap_or_default(),
         ));
+        let is_watch = parts.uri.query().is_some_and(|query| query.contains("watch=true"));
+        if let Some(list) = self.listed.lock().clone().filter(|_| !is_watch) {
+            return Ok(http::Response::new(Full::new(Bytes::from(list))));
+        }
         let mut answers = self.answers.lock();
         let last = answers.last().cloned().unwrap();
         let (code, text) = if answers.len() > 1 { answers.pop().unwrap() } else { last };

@@ -31,6 +31,12 @@ fn resuming(echo: &Arc<Echo>, from: &str) -> ResumingWatch<ConfigMap> {
     client(echo).namespace::<ConfigMap>("shop").watch().resource_version(from).resuming()
 }
 
+/// A server whose store is at `version`, and that answers watches in turn.
+fn server<const N: usize>(version: &str, watches: [(u16, String); N]) -> Arc<Echo> {
+    let list = json!({ "items": [], "metadata": { "resourceVersion": version } });
+    Echo::text(watches).listing(&list)
+}
+
 /// Versions up to the end, and what ended it.
 async fn all(watch: &mut ResumingWatch<ConfigMap>) -> (Vec<String>, Option<Error>) {
     let mut versions = Vec::new();
@@ -56,12 +62,16 @@ fn starts(echo: &Arc<Echo>) -> Vec<String> {
         let (_, rest) = line.split_once("resourceVersion=").unwrap_or_default();
         rest.split('&').next().unwrap_or_default().to_owned()
     };
-    echo.lines().into_iter().map(version).collect()
+    echo.lines().into_iter().filter(|line| line.contains("watch=true")).map(version).collect()
+}
+
+fn lists(echo: &Arc<Echo>) -> usize {
+    echo.lines().iter().filter(|line| line.ends_with("?limit=1")).count()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_goes_on_from_the_last_version_and_tells_nothing_twice() {
-    let echo = Echo::text([
+    let echo = server("99", [
         events(&["9", "10"]),
         // A server that is behind tells old events once more.
         events(&["9", "10", "11"]),
@@ -81,16 +91,16 @@ async fn a_watch_goes_on_from_the_last_version_and_tells_nothing_twice() {
 #[tokio::test(start_paused = true)]
 async fn what_will_pass_is_waited_out_and_what_will_not_ends_the_watch() {
     for (code, reason) in [(401, "Unauthorized"), (403, "Forbidden"), (404, "NotFound")] {
-        let echo = Echo::text([refusal(code, reason)]);
+        let echo = server("99", [refusal(code, reason)]);
         let (versions, error) = all(&mut resuming(&echo, "8")).await;
         assert_eq!((versions.len(), echo.seen().len()), (0, 1));
         assert_eq!(error.unwrap().code(), Some(code));
     }
     // Upstream asks for ever with a version that is too old; it grows no younger.
-    let echo = Echo::text([refusal(410, "Expired")]);
+    let echo = server("99", [refusal(410, "Expired")]);
     assert!(all(&mut resuming(&echo, "8")).await.1.unwrap().is_expired());
 
-    let echo = Echo::text([
+    let echo = server("99", [
         error_event(500, "InternalError"),
         error_event(429, "TooManyRequests"),
         refusal(500, "InternalError"),
@@ -105,7 +115,7 @@ async fn what_will_pass_is_waited_out_and_what_will_not_ends_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_closed_at_once_is_asked_for_ever_more_seldom() {
-    let echo = Echo::text([(200, String::new())]);
+    let echo = server("99", [(200, String::new())]);
     let mut watch = resuming(&echo, "8");
     let started = Instant::now();
     for _ in 0..600 {
@@ -114,14 +124,14 @@ async fn a_watch_that_is_closed_at_once_is_asked_for_ever_more_seldom() {
         assert!(one.is_err());
     }
     assert_eq!(started.elapsed().as_secs(), 600);
-    let asked = echo.seen().len();
+    let asked = starts(&echo).len();
     assert!((20..=50).contains(&asked), "15 to 30 s apart in the end: {asked}");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_does_not_decode_ends_nothing() {
     let bad = "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":5}}}\n".to_owned();
-    let echo = Echo::text([
+    let echo = server("99", [
         (200, event("ADDED", "9") + &bad + &event("DELETED", "11")),
         error_event(410, "Expired"),
     ]);
@@ -134,7 +144,7 @@ async fn an_object_that_does_not_decode_ends_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_resumes_only_from_a_version() {
-    let echo = Echo::text([events(&["9"])]);
+    let echo = server("99", [events(&["9"])]);
     let api = client(&echo).namespace::<ConfigMap>("shop");
     let from = |version| api.watch().resource_version(version);
     for watch in [api.watch(), from(""), from("0"), from("8").initial_events()] {
@@ -144,4 +154,32 @@ async fn a_watch_resumes_only_from_a_version() {
         assert!(error.to_string().contains("list first"), "{error}");
     }
     assert_eq!(echo.seen().len(), 0);
+}
+
+/// A kube-apiserver answers a watch from a version that its store has not reached by 200 and silence.
+#[tokio::test(start_paused = true)]
+async fn b8_a_store_that_was_set_back_ends_a_resuming_watch_with_a_text_that_asks_for_a_list() {
+    let echo = server("5", [events(&["9", "12"]), (200, String::new())]);
+    let mut watch = resuming(&echo, "8");
+    let started = Instant::now();
+    let (versions, error) = all(&mut watch).await;
+    assert_eq!(versions, ["9", "12"]);
+    let error = error.unwrap();
+    assert!(error.is_expired(), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the server's store was set back: it is at version 5, and this watch at 12; list again"
+    );
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn b8_a_lost_connection_to_a_store_that_is_well_costs_one_list_and_ends_nothing() {
+    let watches = [events(&["9"]), events(&["10", "11"]), error_event(403, "Forbidden")];
+    let echo = server("11", watches);
+    let (versions, error) = all(&mut resuming(&echo, "8")).await;
+    assert_eq!((versions, lists(&echo)), (vec!["9".into(), "10".into(), "11".into()], 2));
+    assert!(error.unwrap().is_forbidden());
+    let metadata = echo.accepted().iter().filter(|kind| kind.contains("PartialObject")).count();
+    assert_eq!(metadata, 2, "the object itself is not asked for: {:?}", echo.accepted());
 }

@@ -19,11 +19,14 @@ fn deployment(uid: &str, version: &str, available: bool) -> Value {
 }
 
 fn list(items: &[Value], version: &str) -> (u16, String) {
-    let list = json!({
+    (200, listed(items, version).to_string())
+}
+
+fn listed(items: &[Value], version: &str) -> Value {
+    json!({
         "kind": "DeploymentList", "apiVersion": "apps/v1", "items": items,
         "metadata": { "resourceVersion": version },
-    });
-    (200, list.to_string())
+    })
 }
 
 fn events(events: &[(&str, Value)]) -> (u16, String) {
@@ -59,7 +62,9 @@ async fn a_wait_survives_an_ended_and_an_expired_watch_and_an_error_answer() {
     let echo = Echo::text([
         list(&[], "9"),
         events(&[("ADDED", deployment("u", "10", false)), ("BOOKMARK", bookmark)]),
+        list(&[deployment("u", "10", false)], "13"),
         events(&[]),
+        list(&[deployment("u", "10", false)], "14"),
         events(&[("ERROR", gone())]),
         (500, json!({ "kind": "Status", "code": 500 }).to_string()),
         list(&[deployment("u", "20", false)], "21"),
@@ -75,7 +80,19 @@ async fn a_wait_survives_an_ended_and_an_expired_watch_and_an_error_answer() {
             version.map_or("list", |rest| rest.split('&').next().unwrap()).to_owned()
         })
         .collect();
-    assert_eq!(versions, ["list", "9", "12", "12", "list", "list", "21"]);
+    assert_eq!(versions, ["list", "9", "list", "13", "list", "14", "list", "list", "21"]);
+}
+
+/// A watch from the version of before would be silent for ever: the server's store is behind it.
+#[tokio::test(start_paused = true)]
+async fn b8_a_wait_sees_a_server_whose_store_was_set_back() {
+    let echo = Echo::text([
+        list(&[deployment("u", "50", false)], "90"),
+        events(&[]),
+        list(&[deployment("u", "20", true)], "21"),
+    ]);
+    let ready = wait(&echo).await.unwrap();
+    assert_eq!(ready.metadata.resource_version.as_deref(), Some("20"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,7 +113,8 @@ async fn an_object_that_is_deleted_or_made_anew_ends_the_wait() {
 #[tokio::test(start_paused = true)]
 async fn a_wait_ends_in_time_and_says_how_things_stand() {
     let started = Instant::now();
-    let echo = Echo::text([list(&[deployment("u", "5", false)], "9"), events(&[])]);
+    let there = listed(&[deployment("u", "5", false)], "9");
+    let echo = Echo::text([events(&[])]).listing(&there);
     let error = wait(&echo).await.unwrap_err();
     assert_eq!(started.elapsed(), MINUTE);
     assert!(
@@ -104,8 +122,8 @@ async fn a_wait_ends_in_time_and_says_how_things_stand() {
         "{error}"
     );
     // A server that ends each watch at once is asked every few seconds, not in a loop.
-    assert!(echo.seen().len() < 30, "{}", echo.seen().len());
-    let echo = Echo::text([list(&[], "9"), events(&[])]);
+    assert!(echo.seen().len() < 40, "{}", echo.seen().len());
+    let echo = Echo::text([events(&[])]).listing(&listed(&[], "9"));
     let error = wait(&echo).await.unwrap_err();
     assert!(error.to_string().contains("it does not exist"), "{error}");
 }
@@ -135,7 +153,7 @@ async fn a_deletion_that_does_not_end_names_the_finalizers() {
     let mut held = deployment("u", "5", false);
     held["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
     held["metadata"]["finalizers"] = json!(["example.dev/a", "example.dev/b"]);
-    let echo = Echo::text([list(&[held], "9"), events(&[])]);
+    let echo = Echo::text([events(&[])]).listing(&listed(&[held], "9"));
     let api = client(&echo).namespace::<Deployment>("shop");
     let error = api.wait_deleted("web", "u", MINUTE).await.unwrap_err();
     let text = error.to_string();
@@ -149,7 +167,8 @@ async fn a_server_that_ignores_the_selector_does_not_pass_another_object_off() {
     other["metadata"]["name"] = json!("api");
     let echo = Echo::text([
         list(&[deployment("u", "5", false), other.clone()], "9"),
-        events(&[("MODIFIED", other.clone()), ("DELETED", other)]),
+        events(&[("MODIFIED", other.clone()), ("DELETED", other.clone())]),
+        list(&[other, deployment("u", "5", false)], "10"),
         events(&[("MODIFIED", deployment("u", "12", true))]),
     ]);
     let done = wait(&echo).await.unwrap();

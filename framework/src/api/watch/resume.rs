@@ -1,16 +1,19 @@
-//! A watch that goes on after its connection: from the last version that was told, after a pause.
+//! A watch that goes on after its connection: from the last version that it showed, after a pause.
 //!
-//! For programs that follow changes and keep no cache. Absent: what a cache adds, which is a list at
-//! the beginning and another when the version is too old. An [informer](crate::informer) has both.
+//! For programs that follow changes and keep no cache. A cache adds a list at the beginning, and another
+//! when the version is too old; an [informer](crate::informer) has both.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::rollback::RollbackCheck;
 use super::{Watch, WatchEvent, WatchStream};
 use crate::error::{Error, ErrorKind};
 use crate::resource::{Resource, ResourceExt};
+use crate::seams::Seams;
 
 /// Bounds of the pause between two connections; it doubles while nothing comes.
 const SHORTEST_PAUSE: Duration = Duration::from_secs(1);
@@ -36,6 +39,7 @@ impl<K> Watch<K> {
         let version = self.draft.query.iter().find(|(key, _)| *key == "resourceVersion");
         let version = version.map(|(_, value)| value.clone()).unwrap_or_default();
         ResumingWatch {
+            rollback: RollbackCheck::new(&self.draft.target),
             watch: self,
             version,
             stream: None,
@@ -55,28 +59,31 @@ impl<K> Watch<K> {
 /// A watch that resumes; see [`Watch::resuming`]. Dropping it ends it.
 pub struct ResumingWatch<K> {
     watch: Watch<K>,
-    /// What was told last.
+    /// The version of the last event.
     version: String,
+    rollback: RollbackCheck,
     stream: Option<WatchStream<K>>,
     pause_ends: Option<Instant>,
-    /// Connections in a row that told nothing.
+    /// Connections in a row without an event.
     failures: u32,
     ended: bool,
 }
 
 impl<K: Resource> ResumingWatch<K> {
-    /// The next event, of whichever connection. What is not newer than what was told before is left
+    /// The next event, of whichever connection. Events that are not newer than an earlier one are left
     /// out. `None` after every error but [`Decode`](ErrorKind::Decode).
     ///
-    /// A server whose store was set back, by a restored backup, answers a watch from a version that it has not
-    /// reached by silence, which this watch cannot tell from a time in which nothing happens. A program
-    /// that lives through that needs an [informer](crate::informer), which asks.
+    /// A server whose store was set back, by a restored backup, answers a watch from a version that it
+    /// has not reached by silence. So after a lost connection one object is listed beside the watch, for
+    /// the version that the store has; a role without `list` leaves this out. Once the store's versions
+    /// have climbed past this watch's again, versions show nothing any more.
     ///
     /// Lost connections, silence, 429 and 5xx are waited out, 1 s at first and up to 30 s or what
     /// `Retry-After` asks for, without an end: bound it with a timeout where there must be one.
     ///
     /// # Errors
-    /// [`Expired`](ErrorKind::Expired) when the version is too old: list again, changes were missed;
+    /// [`Expired`](ErrorKind::Expired) when the version is too old, and when the server's store was set
+    /// back: list again, changes were missed;
     /// [`Forbidden`](ErrorKind::Forbidden) and whatever else will not pass;
     /// [`Decode`](ErrorKind::Decode) for an object that does not decode: the next one follows;
     /// [`Usage`](ErrorKind::Usage) without a version to begin after.
@@ -114,8 +121,13 @@ impl<K: Resource> ResumingWatch<K> {
             }
             return Ok(None);
         };
-        match stream.next().await {
-            Some(Ok(event)) => Ok(self.told(&event).then_some(event)),
+        let event = tokio::select! {
+            biased;
+            store = self.rollback.rolled_back(&self.version) => return Err(self.set_back(&store)),
+            event = stream.next() => event,
+        };
+        match event {
+            Some(Ok(event)) => Ok(self.is_newer(&event).then_some(event)),
             Some(Err(error)) if error.kind() == ErrorKind::Decode => Err(error),
             end => {
                 self.rest(end.and_then(Result::err))?;
@@ -134,19 +146,30 @@ impl<K: Resource> ResumingWatch<K> {
         Err(Error::new(ErrorKind::Usage, text))
     }
 
+    fn set_back(&self, store: &str) -> Error {
+        let version = &self.version;
+        let text = format!(
+            "the server's store was set back: it is at version {store}, and this watch at {version}; \
+             list again"
+        );
+        Error::new(ErrorKind::Expired, text)
+    }
+
     /// Is the event newer than all before?
-    fn told(&mut self, event: &WatchEvent<K>) -> bool {
+    fn is_newer(&mut self, event: &WatchEvent<K>) -> bool {
         let version = match event {
             WatchEvent::Added(object)
             | WatchEvent::Modified(object)
             | WatchEvent::Deleted(object) => object.resource_version(),
             WatchEvent::Bookmark { resource_version, .. } => resource_version,
         };
-        if is_number(version) && is_number(&self.version) {
-            let newer = (version.len(), version) > (self.version.len(), self.version.as_str());
-            if !newer {
+        match compare(version, &self.version) {
+            Some(Ordering::Less) => {
+                self.rollback.old_event();
                 return false;
             }
+            Some(Ordering::Equal) => return false,
+            Some(Ordering::Greater) | None => {}
         }
         self.failures = 0;
         version.clone_into(&mut self.version);
@@ -155,23 +178,36 @@ impl<K: Resource> ResumingWatch<K> {
 
     /// Has the next connection wait; gives an error back that will not pass.
     fn rest(&mut self, error: Option<Error>) -> Result<(), Error> {
+        // Also after an end in order: a server that shuts down ends its watches so, too.
+        self.rollback.connection_lost();
         self.stream = None;
-        let mut asked = Duration::ZERO;
+        let mut asked = None;
         if let Some(error) = error {
             if !passes(&error) {
                 return Err(error);
             }
-            asked = error.retry_after().unwrap_or_default().min(LONGEST_PAUSE);
+            asked = error.retry_after();
             tracing::debug!(%error, version = self.version, "a watch will go on");
         }
         let seams = self.watch.draft.target.client.seams();
-        let pause = SHORTEST_PAUSE.saturating_mul(1 << self.failures.min(5)).min(LONGEST_PAUSE);
-        // Many that lost one server do not come back to it at once.
-        let pause = (pause / 2 + seams.entropy.jitter(pause / 2)).max(asked);
+        self.pause_ends = Some(seams.clock.now() + pause(seams, self.failures, asked));
         self.failures = self.failures.saturating_add(1);
-        self.pause_ends = Some(seams.clock.now() + pause);
         Ok(())
     }
+}
+
+/// The pause after that many failures in a row, when the server asked for `asked`.
+pub(super) fn pause(seams: &Seams, failures: u32, asked: Option<Duration>) -> Duration {
+    let pause = SHORTEST_PAUSE.saturating_mul(1 << failures.min(5)).min(LONGEST_PAUSE);
+    // Many that lost one server do not come back to it at once.
+    let pause = pause / 2 + seams.entropy.jitter(pause / 2);
+    pause.max(asked.unwrap_or_default().min(LONGEST_PAUSE))
+}
+
+/// The order of two versions; `None` where one is no number.
+pub(super) fn compare(version: &str, other: &str) -> Option<Ordering> {
+    let are_numbers = is_number(version) && is_number(other);
+    are_numbers.then(|| (version.len(), version).cmp(&(other.len(), other)))
 }
 
 fn passes(error: &Error) -> bool {

@@ -205,7 +205,7 @@ impl<C: Reconciler> Context<C> {
     /// reconcile. Without `watches(…)` changes of these objects wake nothing.
     pub fn watched<K: Resource>(&self) -> Store<K>
     where
-        C: CanWatch<K>,
+        C: CanList<K> + CanWatch<K>,
     {
         self.reach.informers.pinned::<K>().store()
     }

@@ -81,6 +81,25 @@ async fn a_child_that_somebody_deleted_is_made_again_at_once() {
     assert_eq!(world.counted(&names::RECONCILE_ERRORS), 0);
 }
 
+/// The own write that the cache showed goes with the epoch in which it was made.
+#[tokio::test(start_paused = true)]
+async fn b8_a_child_that_a_restored_store_does_not_have_is_made_again() {
+    let (world, sites) = (World::start().await, Sites::default());
+    world.create("home", "a").await;
+    let backup = world.server.backup();
+    let home = world.patch("home", json!({ "metadata": { "labels": { "age": "2" } } })).await;
+    let running = world.run(plain(&sites)).await;
+    running.settled().await;
+    let before = world.maps().get("home").await.expect("the child");
+    world.server.restore(&backup).await;
+    running.settled().await;
+    let after = world.maps().get("home").await.expect("the child is made anew");
+    assert_ne!(after.uid(), before.uid());
+    let owners = after.metadata.owner_references.expect("an owner");
+    assert_eq!(owners[0].uid, home.uid());
+    running.stop().await;
+}
+
 /// Deletes its site and then writes to it, as a site that is deleted while it is reconciled.
 #[derive(Clone, Default)]
 struct Late(Arc<AtomicU32>);

@@ -89,3 +89,23 @@ async fn an_operator_that_watches_a_cluster_which_it_was_not_given_does_not_star
     running.stop();
     assert_eq!(running.join().await.unwrap(), Exit::Drained);
 }
+
+/// Others may keep rules in a definition: they lose no stored data, so the definition is replaced.
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_is_replaced_over_a_rule_of_others_is_a_warning_that_names_the_rule() {
+    let (logged, _guard) = Captured::at(tracing::Level::WARN);
+    let world = World::start().await;
+    let definitions: Api<CustomResourceDefinition> = world.client.all();
+    let path = "/spec/versions/0/schema/openAPIV3Schema/x-kubernetes-validations";
+    let rule = json!([{ "rule": "self.spec.to != 'a'" }]);
+    let add = Patch::Json(json!([{ "op": "add", "path": path, "value": rule }]));
+    definitions.patch(DEFINITION, add).manager("helm").await.unwrap();
+    crate::manager::install::install_all(&world.client, &[definition(&["v1"])], false)
+        .await
+        .unwrap();
+    let lines = logged.with("which has not");
+    assert_eq!(lines.len(), 1, "{}", logged.text());
+    assert!(lines[0].contains("self.spec.to != 'a'"), "{}", lines[0]);
+    let stored = definitions.get(DEFINITION).await.unwrap();
+    assert!(!serde_json::to_string(&stored).unwrap().contains("self.spec.to"));
+}
